@@ -1,0 +1,32 @@
+#pragma once
+/// Little-endian reads and writes over bytes of any alignment.
+
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+namespace hearth {
+
+static_assert(std::endian::native == std::endian::little,
+              "file formats are read in place: little-endian hosts only");
+
+using Bytes = std::span<const std::byte>;
+
+/// The value stored at `offset`; the caller has checked that it lies inside `bytes`.
+template <class T>
+  requires std::is_trivially_copyable_v<T>
+[[nodiscard]] T load(const void* bytes, std::size_t offset = 0) {
+  T value;
+  std::memcpy(&value, static_cast<const std::byte*>(bytes) + offset, sizeof value);
+  return value;
+}
+
+template <class T>
+  requires std::is_trivially_copyable_v<T>
+void store(void* bytes, T value, std::size_t offset = 0) {
+  std::memcpy(static_cast<std::byte*>(bytes) + offset, &value, sizeof value);
+}
+
+}  // namespace hearth

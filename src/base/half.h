@@ -1,0 +1,66 @@
+#pragma once
+/// 16-bit floats. Conversions are exact or round to nearest even; subnormals are kept (real models
+/// use them).
+
+#include <bit>
+#include <cstdint>
+
+namespace hearth {
+
+/// IEEE binary16, as stored.
+struct Half {
+  std::uint16_t bits;
+};
+
+/// The upper half of a binary32, as stored.
+struct BFloat16 {
+  std::uint16_t bits;
+};
+
+[[nodiscard]] constexpr float to_float(BFloat16 x) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16);
+}
+
+[[nodiscard]] constexpr float to_float(Half x) {
+  const std::uint32_t sign = (x.bits & 0x8000u) << 16;
+  const std::uint32_t magnitude = x.bits & 0x7fffu;
+  if (magnitude >= 0x7c00u) {  // infinity or NaN: widen the payload
+    return std::bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
+  }
+  if (magnitude >= 0x0400u) {  // normal: move the exponent bias from 15 to 127
+    return std::bit_cast<float>(sign | ((magnitude << 13) + (112u << 23)));
+  }
+  const float value = static_cast<float>(magnitude) * 0x1p-24f;  // zero or subnormal: exact
+  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
+}
+
+[[nodiscard]] constexpr BFloat16 to_bfloat16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) {  // NaN: keep sign and top payload, make it quiet
+    return {static_cast<std::uint16_t>((bits >> 16) | 0x40u)};
+  }
+  return {static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
+}
+
+[[nodiscard]] constexpr Half to_half(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  const auto signed_half = [sign](std::uint32_t rest) {
+    return Half{static_cast<std::uint16_t>(sign | rest)};
+  };
+  if (magnitude > 0x7f800000u) {
+    return signed_half(0x7e00u | ((magnitude >> 13) & 0x3ffu));
+  }
+  if (magnitude >= 0x477ff000u) {  // at least 65520: rounds to infinity
+    return signed_half(0x7c00u);
+  }
+  if (magnitude < 0x38800000u) {  // below 2^-14: the float addition rounds to a multiple of 2^-24
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+    return signed_half(std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5f));
+  }
+  const std::uint32_t odd = (magnitude >> 13) & 1u;
+  return signed_half((magnitude - (112u << 23) + 0xfffu + odd) >> 13);
+}
+
+}  // namespace hearth

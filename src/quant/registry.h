@@ -1,0 +1,41 @@
+#pragma once
+/// Every tensor type by number or name: sizes and decoding. Built from the list in
+/// quant/all_types.h.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "quant/quant_info.h"
+#include "tensor/shape.h"
+
+namespace hearth::quant {
+
+/// All known types, ascending by number.
+std::span<const QuantInfo> all();
+
+/// nullptr when the number is not a type we know (removed, private to a fork, or newer).
+const QuantInfo* find(DType dtype);
+const QuantInfo* find(std::string_view name);
+
+/// For a type that is known to be known (it came out of a checked file).
+const QuantInfo& info(DType dtype);
+std::string_view name(DType dtype);
+
+/// Bytes of `row_length` consecutive elements; row_length is a multiple of the block.
+std::int64_t row_bytes(DType dtype, std::int64_t row_length);
+/// Bytes of a whole tensor; nullopt when it does not fit in 63 bits or the row length is not a
+/// multiple of the block.
+std::optional<std::int64_t> tensor_bytes(DType dtype, const Shape& shape);
+
+/// True for the types whose elements are numbers that weights.size() floats can hold (not
+/// i8...i64).
+bool is_float_decodable(DType dtype);
+/// Decodes whole blocks: `blocks` holds exactly weights.size() elements of `dtype`, a multiple of
+/// its block. Bit-equal with the `gguf` Python package. Aborts for a type that is not
+/// is_float_decodable().
+void decode(DType dtype, Bytes blocks, std::span<float> weights);
+
+}  // namespace hearth::quant
