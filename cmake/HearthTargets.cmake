@@ -22,3 +22,32 @@ function(hearth_test name)
     HEARTH_SHARED_DATA_DIR="${PROJECT_SOURCE_DIR}/../shared/data")
   gtest_discover_tests(hearth_${name}_test TEST_PREFIX "${name}: " DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
+
+# hearth_fuzz(<name> DEPS ...): the libFuzzer target tests/fuzz/<name>_fuzz.cpp; its seeds and past crashes
+# are tests/fuzz/corpus/<name>/. All of them build as hearth_fuzzers, and tools/fuzz.sh runs each for a while.
+function(hearth_fuzz name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  add_executable(hearth_${name}_fuzz ${name}_fuzz.cpp)
+  target_link_libraries(hearth_${name}_fuzz PRIVATE hearth_options ${ARG_DEPS})
+  target_link_options(hearth_${name}_fuzz PRIVATE -fsanitize=fuzzer)
+  if(NOT TARGET hearth_fuzzers)
+    add_custom_target(hearth_fuzzers)
+  endif()
+  add_dependencies(hearth_fuzzers hearth_${name}_fuzz)
+endfunction()
+
+# hearth_python_test(<name> SCRIPT <file.py> [ARGS ...] [LABELS ...]): a Python script as a test; exit status 77 means skipped.
+# It runs in the virtual environment that ./test makes, where that exists, and in plain python3 otherwise.
+function(hearth_python_test name)
+  cmake_parse_arguments(ARG "" "SCRIPT" "ARGS;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  set(python "${PROJECT_SOURCE_DIR}/build/venv/bin/python")
+  if(NOT EXISTS "${python}")
+    set(python "${Python3_EXECUTABLE}")
+  endif()
+  add_test(NAME "${name}" COMMAND "${python}" "${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SCRIPT}" ${ARG_ARGS})
+  set_tests_properties("${name}" PROPERTIES LABELS "${ARG_LABELS}" SKIP_RETURN_CODE 77)
+endfunction()
