@@ -27,15 +27,14 @@ struct IntegerLayout {
   bool has_offset;
 };
 
-/// One block (up to 256 weights) in integer form.
+/// One block (up to 256 weights) in integer form. A format writes only the entries its block has,
+/// and offsets only if it has an offset term; without one they stay zero.
 struct IntegerBlock {
   alignas(64) std::array<std::int8_t, max_integer_block> codes;
-  std::array<std::int16_t, max_integer_block / 16>
-      sub_scales;  // per 16 weights; 1 where the format has none
-  std::array<std::int16_t, max_integer_block / 16>
-      sub_offsets;               // per 16 weights; 0 or 1 where the format has none
-  std::array<float, 4> scales;   // per unit
-  std::array<float, 4> offsets;  // per unit; 0 without offset term
+  std::array<std::int16_t, max_integer_block / 16> sub_scales;     // 1 where the format has none
+  std::array<std::int16_t, max_integer_block / 16> sub_offsets{};  // 1 where the format has none
+  std::array<float, 4> scales;                                     // per unit
+  std::array<float, 4> offsets{};                                  // per unit
 };
 
 }  // namespace hearth::quant

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/bytes.h"
+#include "quant/integer_form.h"
 #include "quant/quant_info.h"
 #include "tensor/shape.h"
 
@@ -19,6 +21,11 @@ std::span<const QuantInfo> all();
 /// nullptr when the number is not a type we know (removed, private to a fork, or newer).
 const QuantInfo* find(DType dtype);
 const QuantInfo* find(std::string_view name);
+/// The same for a number from a file, which need not fit a DType.
+const QuantInfo* find_id(std::uint32_t gguf_id);
+/// What is known of a number that find_id() does not know, for an error message: "31 (Q4_0_4_4,
+/// removed from GGUF)".
+std::string describe_unknown(std::uint32_t gguf_id);
 
 /// For a type that is known to be known (it came out of a checked file).
 const QuantInfo& info(DType dtype);
@@ -34,8 +41,13 @@ std::optional<std::int64_t> tensor_bytes(DType dtype, const Shape& shape);
 /// i8...i64).
 bool is_float_decodable(DType dtype);
 /// Decodes whole blocks: `blocks` holds exactly weights.size() elements of `dtype`, a multiple of
-/// its block. Bit-equal with the `gguf` Python package. Aborts for a type that is not
-/// is_float_decodable().
+/// its block, at any alignment. Bit-equal with the `gguf` Python package. Aborts for a type that is
+/// not is_float_decodable().
 void decode(DType dtype, Bytes blocks, std::span<float> weights);
+
+/// nullptr for a type without integer form.
+const IntegerLayout* integer_layout(DType dtype);
+/// Splits one block, at any alignment, of a type that has an integer_layout().
+void to_integers(DType dtype, Bytes block, IntegerBlock& integers);
 
 }  // namespace hearth::quant

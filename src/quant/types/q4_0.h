@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/half.h"
+#include "quant/quant_type.h"
+#include "quant/types/unpack.h"
+
+namespace hearth::quant {
+
+/// Q4_0: 32 weights share one f16 scale; weight = scale * (q - 8).
+/// 18 bytes per 32 weights = 4.5 bits per weight. Source: GGUF specification, tensor type 2.
+struct Q4_0 {
+  static constexpr QuantInfo info{
+      .name = "Q4_0", .dtype = DType{2}, .block_weights = 32, .block_bytes = 18};
+  static constexpr IntegerLayout integers{
+      .unit = 32, .sub = 32, .activation_block = 32, .has_offset = false};
+  struct Block {
+    Half scale;
+    std::uint8_t q[16];  // low nibbles: weights 0-15; high nibbles: 16-31
+  };
+
+  static void to_integers(const Block& block, IntegerBlock& out) {
+    out.scales[0] = to_float(block.scale);
+    out.sub_scales[0] = out.sub_scales[1] = 1;
+    unpack_nibbles<16>(block.q, 8, out.codes.data());
+  }
+};
+
+static_assert(HasIntegerForm<Q4_0>);
+
+}  // namespace hearth::quant
