@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Runs every target of the fuzz preset on its corpus and mutations of it: tools/fuzz.sh SECONDS [TARGET...]
+# The random seed is fixed, so that a change fails by its own fault. Inputs that crash are left in build/fuzz/crashes/;
+# each becomes a file of tests/fuzz/corpus/TARGET/ and a named test.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+seconds=${1:?"usage: tools/fuzz.sh SECONDS [TARGET...]"}
+shift
+
+run_target() {
+  local target=$1
+  mkdir -p "build/fuzz/found/$target" build/fuzz/crashes "tests/fuzz/corpus/$target"
+  "build/fuzz/tests/fuzz/hearth_${target}_fuzz" -seed=1 -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+    -artifact_prefix="build/fuzz/crashes/$target-" -print_final_stats=1 \
+    "build/fuzz/found/$target" "tests/fuzz/corpus/$target"
+}
+
+if [ $# = 0 ]; then
+  for program in build/fuzz/tests/fuzz/hearth_*_fuzz; do
+    target=${program##*/hearth_}
+    set -- "$@" "${target%_fuzz}"
+  done
+fi
+
+failed=0
+for target in "$@"; do
+  echo "fuzz: $target, $seconds s"
+  run_target "$target" || failed=1
+done
+exit "$failed"
