@@ -1,0 +1,67 @@
+#pragma once
+/// What a device must offer. The engine knows only this interface; backend/{reference,cpu,gpu} are
+/// siblings that never include one another.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "graph/kv_cache.h"
+#include "graph/step.h"
+#include "graph/value.h"
+#include "plan/plan.h"
+
+namespace hearth::backend {
+
+/// A plan made ready to run: launches bound to kernels, weights and workspace. One thread at a
+/// time.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+
+  /// Runs one step and returns its logits [n_logit_rows, vocab] in host memory, valid until the
+  /// next run. `step` holds at most the plan's row bucket; token ids, positions and blocks are
+  /// within range (the engine checks). Allocates nothing. Errors: internal when the device failed.
+  virtual Result<std::span<const float>> run(const graph::StepView& step) = 0;
+};
+
+/// Bytes a session occupies on its device.
+struct MemoryUse {
+  std::int64_t weight_bytes = 0;  // copied; 0 where the file mapping itself is used
+  std::int64_t kv_bytes = 0;
+  std::int64_t workspace_bytes = 0;  // arena and kernel scratch, shared by all executables
+};
+
+/// A model on a device: weights, KV cache and the workspace that its executables share.
+/// The weight table must outlive it. One thread at a time.
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  /// Binds a plan made with Backend::plan_options(). Compile the largest bucket first: the
+  /// workspace grows only here. Errors: unsupported (an op or type without kernel), out_of_memory.
+  virtual Result<std::unique_ptr<Executable>> compile(const plan::Plan& plan) = 0;
+
+  [[nodiscard]] virtual MemoryUse memory() const = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  /// One line for people: device, threads, instruction set.
+  [[nodiscard]] virtual std::string description() const = 0;
+  /// How plans for this backend are made.
+  [[nodiscard]] virtual plan::Options plan_options() const = 0;
+
+  /// Brings a model onto the device: maps, uploads or repacks the weights and allocates the cache.
+  /// Errors: out_of_memory, unsupported.
+  virtual Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,
+                                                const graph::KvCacheDesc& kv) = 0;
+};
+
+}  // namespace hearth::backend

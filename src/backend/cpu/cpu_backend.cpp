@@ -1,0 +1,154 @@
+#include "backend/cpu/cpu_backend.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "backend/cpu/launch_kernel.h"
+#include "backend/cpu/thread_pool.h"
+#include "base/checked.h"
+#include "base/fail.h"
+
+namespace hearth::backend {
+namespace cpu {
+
+Result<std::unique_ptr<LaunchKernel>> bind_launch(const plan::Launch& launch,
+                                                  const BindContext& context) {
+  if (const auto* projection = std::get_if<plan::Projection>(&launch)) {
+    return bind_projection(*projection, context);
+  }
+  if (const auto* block = std::get_if<plan::AttentionBlock>(&launch)) {
+    return bind_attention_block(*block, context);
+  }
+  if (const auto* add = std::get_if<plan::NormAdd>(&launch)) {
+    return bind_norm_add(*add, context);
+  }
+  return bind_op(std::get<plan::OpLaunch>(launch), context);
+}
+
+namespace {
+
+/// Memory that all executables of a session share; it only grows, and only while compiling.
+struct Workspace {
+  Buffer arena;
+  Buffer shared;
+  Buffer per_thread;
+  std::int64_t private_bytes = 0;  // of one thread
+
+  [[nodiscard]] std::int64_t bytes() const {
+    return arena.size() + shared.size() + per_thread.size();
+  }
+};
+
+void grow(Buffer& buffer, std::int64_t bytes) {
+  if (buffer.size() < bytes) {
+    buffer = Buffer(bytes);
+  }
+}
+
+class CpuExecutable final : public Executable {
+ public:
+  CpuExecutable(std::vector<std::unique_ptr<LaunchKernel>> launches, ValueRef logits,
+                graph::HostKvCache& kv, Workspace& workspace, ThreadPool& pool)
+      : launches_(std::move(launches)),
+        logits_(logits),
+        kv_(kv),
+        workspace_(workspace),
+        pool_(pool) {}
+
+  Result<std::span<const float>> run(const graph::StepView& step) override {
+    const RunContext run{.step = step,
+                         .kv = kv_,
+                         .arena = workspace_.arena.bytes().data(),
+                         .shared_scratch = workspace_.shared.bytes().data(),
+                         .private_scratch = workspace_.per_thread.bytes().data(),
+                         .private_bytes = workspace_.private_bytes};
+    pool_.run([&](const Worker& worker) {
+      for (const auto& launch : launches_) {
+        launch->run(worker, run);
+        worker.wait_for_all();
+      }
+    });
+    return std::span<const float>(
+        logits_.data(run), static_cast<std::size_t>(logits_.rows(step) * logits_.desc.features));
+  }
+
+ private:
+  std::vector<std::unique_ptr<LaunchKernel>> launches_;
+  ValueRef logits_;
+  graph::HostKvCache& kv_;
+  Workspace& workspace_;
+  ThreadPool& pool_;
+};
+
+class CpuSession final : public Session {
+ public:
+  CpuSession(const graph::WeightTable& weights, const graph::KvCacheDesc& kv,
+             const KernelSet& kernels, ThreadPool& pool)
+      : weights_(weights), kv_(kv), kernels_(kernels), pool_(pool) {}
+
+  Result<std::unique_ptr<Executable>> compile(const plan::Plan& plan) override {
+    const BindContext context{kernels_, weights_, ValueMap(plan)};
+    std::vector<std::unique_ptr<LaunchKernel>> launches;
+    std::int64_t shared_bytes = 0;
+    std::int64_t private_bytes = 0;
+    for (const auto& launch : plan.launches) {
+      HEARTH_ASSIGN(auto kernel, bind_launch(launch, context));
+      shared_bytes = std::max(shared_bytes, kernel->shared_bytes());
+      private_bytes = std::max(private_bytes, kernel->private_bytes());
+      launches.push_back(std::move(kernel));
+    }
+    grow(workspace_.arena, plan.cost.arena_bytes);
+    grow(workspace_.shared, shared_bytes);
+    workspace_.private_bytes = std::max(workspace_.private_bytes, round_up(private_bytes, 4096));
+    grow(workspace_.per_thread, workspace_.private_bytes * pool_.n_threads());
+    return std::make_unique<CpuExecutable>(
+        std::move(launches), ValueRef(context.values, plan.logits), kv_, workspace_, pool_);
+  }
+
+  [[nodiscard]] MemoryUse memory() const override {
+    return {0, kv_.desc().bytes(), workspace_.bytes()};
+  }
+
+ private:
+  const graph::WeightTable& weights_;
+  graph::HostKvCache kv_;
+  const KernelSet& kernels_;
+  ThreadPool& pool_;
+  Workspace workspace_;
+};
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(KernelSet kernels, int n_threads) : kernels_(std::move(kernels)), pool_(n_threads) {}
+
+  [[nodiscard]] std::string_view name() const override { return "cpu"; }
+  [[nodiscard]] std::string description() const override {
+    return format("CPU, {} threads, {} kernels", pool_.n_threads(), kernels_.name);
+  }
+  [[nodiscard]] plan::Options plan_options() const override { return {.fuse = true}; }
+
+  Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,
+                                        const graph::KvCacheDesc& kv) override {
+    return std::make_unique<CpuSession>(weights, kv, kernels_, pool_);
+  }
+
+ private:
+  KernelSet kernels_;
+  ThreadPool pool_;
+};
+
+}  // namespace
+}  // namespace cpu
+
+Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
+  if (options.n_threads < 0) {
+    return fail(ErrorCode::invalid_argument, "{} threads asked for, expected at least 1",
+                options.n_threads);
+  }
+  HEARTH_ASSIGN(auto kernels, cpu::choose_kernel_set());
+  return std::make_unique<cpu::CpuBackend>(
+      std::move(kernels), options.n_threads > 0 ? options.n_threads : cpu::available_cores());
+}
+
+}  // namespace hearth::backend

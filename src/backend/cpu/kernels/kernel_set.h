@@ -1,0 +1,72 @@
+#pragma once
+/// The inner loops of the CPU backend, one set per instruction set. All sets compute the same bits.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/kv_cache.h"
+#include "graph/ops/attention.h"
+#include "graph/ops/elementwise.h"
+#include "tensor/dtype.h"
+
+namespace hearth::backend::cpu {
+
+/// Activations of some rows, in the form that a weight format multiplies with. Unused forms are
+/// null.
+struct ActivationRows {
+  const float* values = nullptr;  // [rows, n_in]
+  const std::int16_t* codes =
+      nullptr;                         // [rows, n_in], the int8 codes of quant/activation.h widened
+  const float* scales = nullptr;       // [rows, n_in / activation block]
+  const std::int16_t* sums = nullptr;  // [rows, n_in / 16]
+};
+
+/// out[row, o] = weight row o . x[row], for n_out consecutive weight rows.
+struct MatmulTask {
+  const std::byte* weights;
+  std::int64_t weight_row_bytes;
+  std::int64_t n_in;
+  std::int64_t n_out;
+  ActivationRows x;
+  std::int64_t n_rows;
+  float* out;               // [n_rows, ...], the first output of row 0
+  std::int64_t out_stride;  // floats from one row to the next
+  std::byte* scratch;       // matmul_scratch_bytes(n_in), private to the thread
+};
+using MatmulKernel = void (*)(const MatmulTask& task);
+
+/// Attention of the query heads that share one key/value head, for one row.
+struct AttendTask {
+  const graph::HostKvCache* kv;
+  const graph::AttentionParams* params;
+  const std::int32_t* block_table;
+  std::int64_t position;
+  std::int64_t kv_head;
+  const float* q;      // [heads per kv head, head_dim]
+  float* out;          // [heads per kv head, head_dim]
+  std::byte* scratch;  // attend_scratch_bytes(params), private to the thread
+};
+
+struct KernelSet {
+  std::string_view name;
+  /// By DType number; null where the type has no kernel.
+  std::vector<MatmulKernel> matmul;
+  void (*attend)(const AttendTask& task);
+  void (*rms_norm)(const float* x, const float* weight, std::int64_t n, float eps, float* y);
+  /// out = activation(gate) * up, n values; out may be gate.
+  void (*gate)(graph::ActivationKind kind, const float* gate, const float* up, std::int64_t n,
+               float* out);
+};
+
+/// Sets this machine can run, best first; the portable one is always last.
+std::vector<KernelSet> supported_kernel_sets();
+/// The best set, or the one that the environment variable HEARTH_CPU_KERNELS names.
+/// Errors: invalid_argument when this machine has no set of that name.
+Result<KernelSet> choose_kernel_set();
+
+std::int64_t matmul_scratch_bytes(std::int64_t n_in);
+std::int64_t attend_scratch_bytes(const graph::AttentionParams& params);
+
+}  // namespace hearth::backend::cpu

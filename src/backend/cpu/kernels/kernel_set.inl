@@ -1,0 +1,62 @@
+/// The whole kernel set, compiled once per instruction set: the including file defines
+/// HEARTH_KERNEL, the attributes of every entry point, and then calls make_kernel_set(name).
+///
+/// HEARTH_KERNEL carries `target(...)` instead of the file having its own compiler flags, and
+/// `flatten`: everything an entry point calls is inlined into it. So no inline function of a shared
+/// header is ever emitted with instructions that another machine lacks, which the linker might pick
+/// for everyone.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "backend/cpu/kernels/kernel_set.h"
+#include "base/lanes.h"
+#include "base/math.h"
+#include "graph/ops/rms_norm.h"
+#include "quant/activation.h"
+#include "quant/all_types.h"
+#include "quant/decode.h"
+
+namespace hearth::backend::cpu {
+namespace {
+
+#include "backend/cpu/kernels/attend.inl"
+#include "backend/cpu/kernels/matmul.inl"
+
+HEARTH_KERNEL void rms_norm(const float* x, const float* weight, std::int64_t n, float eps,
+                            float* y) {
+  graph::rms_norm_run(x, weight, n, eps, y);
+}
+
+HEARTH_KERNEL void gate_values(graph::ActivationKind kind, const float* gate, const float* up,
+                               std::int64_t n, float* out) {
+  if (kind == graph::ActivationKind::silu) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      out[i] = canonical_silu(gate[i]) * up[i];
+    }
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) {
+      out[i] = canonical_gelu_tanh(gate[i]) * up[i];
+    }
+  }
+}
+
+KernelSet make_kernel_set(std::string_view name) {
+  KernelSet set{.name = name,
+                .matmul = std::vector<MatmulKernel>(256),
+                .attend = attend,
+                .rms_norm = rms_norm,
+                .gate = gate_values};
+  quant::AllQuantTypes::for_each([&]<class Q>() {
+    auto& kernel = set.matmul[static_cast<std::size_t>(Q::info.dtype)];
+    if constexpr (quant::HasIntegerForm<Q>) {
+      kernel = matmul_integer<Q>;
+    } else if constexpr (quant::FloatDecodable<Q>) {
+      kernel = matmul_float<Q>;
+    }
+  });
+  return set;
+}
+
+}  // namespace

@@ -1,0 +1,14 @@
+#pragma once
+/// The constructors behind the list in kernel_set.cpp.
+
+#include "backend/cpu/kernels/kernel_set.h"
+
+namespace hearth::backend::cpu {
+
+KernelSet portable_kernels();
+#if defined(__x86_64__)
+KernelSet avx2_kernels();
+KernelSet avx512_kernels();
+#endif
+
+}  // namespace hearth::backend::cpu

@@ -1,0 +1,92 @@
+#pragma once
+/// A launch bound to its kernels: what every thread of the pool runs between two barriers.
+
+#include <cstdint>
+#include <memory>
+
+#include "backend/cpu/kernels/kernel_set.h"
+#include "backend/cpu/thread_pool.h"
+#include "graph/kv_cache.h"
+#include "plan/plan.h"
+
+namespace hearth::backend::cpu {
+
+/// Memory and step data of one run.
+struct RunContext {
+  const graph::StepView& step;
+  graph::HostKvCache& kv;
+  std::byte* arena;
+  std::byte* shared_scratch;   // one for all threads
+  std::byte* private_scratch;  // one per thread, private_bytes apart
+  std::int64_t private_bytes;
+
+  [[nodiscard]] std::byte* scratch_of(const Worker& worker) const {
+    return private_scratch + worker.index * private_bytes;
+  }
+};
+
+/// What a kernel needs to know of the plan to find its values.
+class ValueMap {
+ public:
+  explicit ValueMap(const plan::Plan& plan) : plan_(plan) {}
+
+  [[nodiscard]] const graph::ValueDesc& desc(graph::ValueId value) const {
+    return plan_.values[graph::index(value)];
+  }
+  /// Byte offset in the arena.
+  [[nodiscard]] std::int64_t offset(graph::ValueId value) const {
+    return plan_.placements[graph::index(value)].offset;
+  }
+
+ private:
+  const plan::Plan& plan_;
+};
+
+/// An activation as a launch sees it at run time.
+struct ValueRef {
+  ValueRef() = default;
+  ValueRef(const ValueMap& values, graph::ValueId value)
+      : desc(values.desc(value)), offset(values.offset(value)) {}
+
+  [[nodiscard]] std::int64_t rows(const graph::StepView& step) const {
+    return desc.axis == graph::RowAxis::batch ? step.n_rows() : step.n_logit_rows();
+  }
+  [[nodiscard]] float* data(const RunContext& run) const {
+    return static_cast<float*>(static_cast<void*>(run.arena + offset));
+  }
+
+  graph::ValueDesc desc;
+  std::int64_t offset = 0;
+};
+
+class LaunchKernel {
+ public:
+  virtual ~LaunchKernel() = default;
+
+  /// Runs this thread's part. May use barriers inside; the caller puts one after it.
+  virtual void run(const Worker& worker, const RunContext& run) const = 0;
+
+  /// Scratch wanted: shared by all threads, and per thread.
+  [[nodiscard]] virtual std::int64_t shared_bytes() const { return 0; }
+  [[nodiscard]] virtual std::int64_t private_bytes() const { return 0; }
+};
+
+struct BindContext {
+  const KernelSet& kernels;
+  const graph::WeightTable& weights;
+  ValueMap values;
+};
+
+/// Errors: unsupported when a weight's type has no kernel.
+Result<std::unique_ptr<LaunchKernel>> bind_launch(const plan::Launch& launch,
+                                                  const BindContext& context);
+
+// One constructor per launch kind, each in the file of its name.
+Result<std::unique_ptr<LaunchKernel>> bind_projection(const plan::Projection& projection,
+                                                      const BindContext& context);
+std::unique_ptr<LaunchKernel> bind_attention_block(const plan::AttentionBlock& block,
+                                                   const BindContext& context);
+std::unique_ptr<LaunchKernel> bind_norm_add(const plan::NormAdd& add, const BindContext& context);
+std::unique_ptr<LaunchKernel> bind_op(const plan::OpLaunch& op, const BindContext& context);
+
+}  // namespace hearth::backend::cpu

@@ -1,0 +1,279 @@
+/// Projection: activations are normed and quantized once, then each thread computes a contiguous
+/// share of the output rows of every part. With few rows each thread prepares the activations for
+/// itself, which is cheaper than a barrier.
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "backend/cpu/launch_kernel.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "quant/activation.h"
+#include "quant/integer_form.h"
+#include "quant/registry.h"
+
+namespace hearth::backend::cpu {
+namespace {
+
+constexpr std::int64_t alignment = 64;        // bytes, between arrays in scratch
+constexpr std::int64_t max_private_rows = 4;  // up to here every thread prepares all rows itself
+constexpr std::int64_t gate_rows = 16;        // weight rows per gated tile
+constexpr std::array<int, 2> code_blocks{256,
+                                         32};  // the activation blocks that integer formats use
+
+struct Part {
+  MatmulKernel kernel;
+  const std::byte* weights;
+  std::int64_t row_bytes;
+  std::int64_t n_out;
+  const float* bias;     // or null
+  int activation_block;  // 0: float activations
+  ValueRef output;
+};
+
+/// Cuts scratch memory into arrays; without memory it only measures.
+class Carver {
+ public:
+  explicit Carver(std::byte* base) : base_(base) {}
+
+  template <class T>
+  T* take(std::int64_t n) {
+    T* array = base_ == nullptr ? nullptr : static_cast<T*>(static_cast<void*>(base_ + used_));
+    used_ += round_up(n * static_cast<std::int64_t>(sizeof(T)), alignment);
+    return array;
+  }
+  [[nodiscard]] std::int64_t used() const { return used_; }
+
+ private:
+  std::byte* base_;
+  std::int64_t used_ = 0;
+};
+
+/// One quantized form of the activations.
+struct Codes {
+  std::int16_t* codes;  // [rows, n_in]
+  float* scales;        // [rows, n_in / block]
+  std::int16_t* sums;   // [rows, n_in / 16]
+};
+
+/// All forms that the parts of one projection need.
+struct Prepared {
+  float* normed = nullptr;       // [rows, n_in], null without norm
+  std::array<Codes, 2> codes{};  // by code_blocks
+};
+
+class ProjectionKernel final : public LaunchKernel {
+ public:
+  ProjectionKernel(const plan::Projection& projection, const BindContext& context,
+                   std::vector<Part> parts)
+      : kernels_(context.kernels),
+        input_(context.values, projection.input),
+        parts_(std::move(parts)),
+        gate_(projection.gate) {
+    if (projection.norm) {
+      norm_weight_ = graph::f32_data(context.weights, projection.norm->weight);
+      norm_eps_ = projection.norm->eps;
+    }
+    if (projection.gate || projection.residual) {
+      output_ = ValueRef(context.values, projection.output);
+    }
+    if (projection.residual) {
+      residual_ = ValueRef(context.values, *projection.residual);
+    }
+    for (std::size_t form = 0; form < code_blocks.size(); ++form) {
+      needs_codes_[form] = std::any_of(parts_.begin(), parts_.end(), [&](const Part& part) {
+        return part.activation_block == code_blocks[form];
+      });
+    }
+  }
+
+  void run(const Worker& worker, const RunContext& run) const override {
+    const std::int64_t n_rows = input_.rows(run.step);
+    const bool private_rows = n_rows <= max_private_rows;
+    Carver own(run.scratch_of(worker));
+    auto* int8_row = own.take<std::int8_t>(n_in());
+    auto* matmul_scratch = own.take<std::byte>(matmul_scratch_bytes(n_in()));
+    auto* tile = own.take<float>(2 * gate_rows * input_.desc.rows);
+    Carver shared(run.shared_scratch);
+    Carver& store = private_rows ? own : shared;
+    const Prepared prepared = carve(store, private_rows ? max_private_rows : input_.desc.rows);
+
+    const auto share = private_rows ? Worker::Range{0, n_rows} : worker.share(n_rows);
+    for (std::int64_t row = share.begin; row < share.end; ++row) {
+      prepare_row(run, prepared, row, int8_row);
+    }
+    if (!private_rows) {
+      worker.wait_for_all();
+    }
+    if (gate_) {
+      run_gated(worker, run, prepared, n_rows, matmul_scratch, tile);
+    } else {
+      for (const auto& part : parts_) {
+        run_part(worker, run, prepared, n_rows, part, matmul_scratch);
+      }
+    }
+  }
+
+  [[nodiscard]] std::int64_t shared_bytes() const override {
+    Carver measure(nullptr);
+    carve(measure, input_.desc.rows);
+    return measure.used();
+  }
+
+  [[nodiscard]] std::int64_t private_bytes() const override {
+    Carver measure(nullptr);
+    measure.take<std::int8_t>(n_in());
+    measure.take<std::byte>(matmul_scratch_bytes(n_in()));
+    measure.take<float>(2 * gate_rows * input_.desc.rows);
+    carve(measure, max_private_rows);
+    return measure.used();
+  }
+
+ private:
+  [[nodiscard]] std::int64_t n_in() const { return input_.desc.features; }
+
+  Prepared carve(Carver& carver, std::int64_t rows) const {
+    Prepared prepared;
+    if (norm_weight_ != nullptr) {
+      prepared.normed = carver.take<float>(rows * n_in());
+    }
+    for (std::size_t form = 0; form < code_blocks.size(); ++form) {
+      if (needs_codes_[form]) {
+        prepared.codes[form] = {
+            carver.take<std::int16_t>(rows * n_in()),
+            carver.take<float>(rows * (n_in() / code_blocks[form])),
+            carver.take<std::int16_t>(rows * (n_in() / quant::activation_sum_group))};
+      }
+    }
+    return prepared;
+  }
+
+  void prepare_row(const RunContext& run, const Prepared& prepared, std::int64_t row,
+                   std::int8_t* int8_row) const {
+    const float* x = input_.data(run) + row * n_in();
+    if (norm_weight_ != nullptr) {
+      float* normed = prepared.normed + row * n_in();
+      kernels_.rms_norm(x, norm_weight_, n_in(), norm_eps_, normed);
+      x = normed;
+    }
+    const auto n = static_cast<std::size_t>(n_in());
+    for (std::size_t form = 0; form < code_blocks.size(); ++form) {
+      if (needs_codes_[form]) {
+        const auto& to = prepared.codes[form];
+        const std::int64_t n_scales = n_in() / code_blocks[form];
+        const std::int64_t n_sums = n_in() / quant::activation_sum_group;
+        quant::quantize_activations(
+            {x, n}, code_blocks[form],
+            {{int8_row, n},
+             {to.scales + row * n_scales, static_cast<std::size_t>(n_scales)},
+             {to.sums + row * n_sums, static_cast<std::size_t>(n_sums)}});
+        std::copy_n(int8_row, n, to.codes + row * n_in());
+      }
+    }
+  }
+
+  [[nodiscard]] ActivationRows activations(const RunContext& run, const Prepared& prepared,
+                                           const Part& part) const {
+    if (part.activation_block == 0) {
+      return {.values = norm_weight_ != nullptr ? prepared.normed : input_.data(run)};
+    }
+    const auto& form = prepared.codes[part.activation_block == code_blocks[0] ? 0 : 1];
+    return {.codes = form.codes, .scales = form.scales, .sums = form.sums};
+  }
+
+  /// Weight rows [begin, begin + n) of `part` into out [n_rows, ...].
+  void multiply(const RunContext& run, const Prepared& prepared, std::int64_t n_rows,
+                const Part& part, std::int64_t begin, std::int64_t n, float* out,
+                std::int64_t stride, std::byte* scratch) const {
+    part.kernel({.weights = part.weights + begin * part.row_bytes,
+                 .weight_row_bytes = part.row_bytes,
+                 .n_in = n_in(),
+                 .n_out = n,
+                 .x = activations(run, prepared, part),
+                 .n_rows = n_rows,
+                 .out = out,
+                 .out_stride = stride,
+                 .scratch = scratch});
+    if (part.bias != nullptr) {
+      for (std::int64_t row = 0; row < n_rows; ++row) {
+        for (std::int64_t o = 0; o < n; ++o) {
+          out[row * stride + o] += part.bias[begin + o];
+        }
+      }
+    }
+  }
+
+  void run_part(const Worker& worker, const RunContext& run, const Prepared& prepared,
+                std::int64_t n_rows, const Part& part, std::byte* scratch) const {
+    const auto share = worker.share(part.n_out);
+    float* out = (residual_ ? output_ : part.output).data(run) + share.begin;
+    multiply(run, prepared, n_rows, part, share.begin, share.end - share.begin, out, part.n_out,
+             scratch);
+    if (residual_) {
+      const float* residual = residual_->data(run) + share.begin;
+      for (std::int64_t row = 0; row < n_rows; ++row) {
+        for (std::int64_t o = 0; o < share.end - share.begin; ++o) {
+          out[row * part.n_out + o] += residual[row * part.n_out + o];
+        }
+      }
+    }
+  }
+
+  void run_gated(const Worker& worker, const RunContext& run, const Prepared& prepared,
+                 std::int64_t n_rows, std::byte* scratch, float* tile) const {
+    const std::int64_t n_out = parts_[0].n_out;
+    const auto share = worker.share(n_out);
+    float* up_tile = tile + gate_rows * input_.desc.rows;
+    for (std::int64_t begin = share.begin; begin < share.end; begin += gate_rows) {
+      const std::int64_t n = std::min(gate_rows, share.end - begin);
+      multiply(run, prepared, n_rows, parts_[0], begin, n, tile, n, scratch);
+      multiply(run, prepared, n_rows, parts_[1], begin, n, up_tile, n, scratch);
+      for (std::int64_t row = 0; row < n_rows; ++row) {
+        kernels_.gate(*gate_, tile + row * n, up_tile + row * n, n,
+                      output_.data(run) + row * n_out + begin);
+      }
+    }
+  }
+
+  const KernelSet& kernels_;
+  ValueRef input_;
+  const float* norm_weight_ = nullptr;  // [n_in]
+  float norm_eps_ = 0;
+  std::vector<Part> parts_;
+  std::array<bool, 2> needs_codes_{};
+  std::optional<graph::ActivationKind> gate_;
+  std::optional<ValueRef> residual_;
+  ValueRef output_;  // of a gate or residual
+};
+
+}  // namespace
+
+Result<std::unique_ptr<LaunchKernel>> bind_projection(const plan::Projection& projection,
+                                                      const BindContext& context) {
+  std::vector<Part> parts;
+  for (const auto& part : projection.parts) {
+    const auto& weight = context.weights[graph::index(part.matmul.weight)];
+    const auto kernel = context.kernels.matmul[static_cast<std::size_t>(weight.tensor.dtype)];
+    if (kernel == nullptr) {
+      return fail(ErrorCode::unsupported,
+                  "tensor '{}': the CPU backend cannot multiply with type {}", weight.name,
+                  quant::name(weight.tensor.dtype));
+    }
+    const auto* layout = quant::integer_layout(weight.tensor.dtype);
+    parts.push_back(
+        {.kernel = kernel,
+         .weights = weight.tensor.data.data(),
+         .row_bytes = quant::row_bytes(weight.tensor.dtype, weight.tensor.shape.back()),
+         .n_out = weight.tensor.shape[0],
+         .bias = part.matmul.bias ? graph::f32_data(context.weights, *part.matmul.bias) : nullptr,
+         .activation_block = layout != nullptr ? layout->activation_block : 0,
+         .output = projection.gate || projection.residual ? ValueRef{}
+                                                          : ValueRef(context.values, part.output)});
+  }
+  return std::make_unique<ProjectionKernel>(projection, context, std::move(parts));
+}
+
+}  // namespace hearth::backend::cpu

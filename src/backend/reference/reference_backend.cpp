@@ -1,0 +1,97 @@
+#include "backend/reference/reference_backend.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/fail.h"
+
+namespace hearth::backend {
+namespace {
+
+std::int64_t live_rows(const graph::ValueDesc& desc, const graph::StepView& step) {
+  return desc.axis == graph::RowAxis::batch ? step.n_rows() : step.n_logit_rows();
+}
+
+class ReferenceExecutable final : public Executable {
+ public:
+  ReferenceExecutable(plan::Plan plan, const graph::WeightTable& weights, graph::HostKvCache& kv)
+      : plan_(std::move(plan)), weights_(weights), kv_(kv), arena_(plan_.cost.arena_bytes) {}
+
+  Result<std::span<const float>> run(const graph::StepView& step) override {
+    const graph::OpContext context{weights_, step, kv_};
+    for (const auto& launch : plan_.launches) {
+      const auto& single = std::get<plan::OpLaunch>(launch);
+      std::vector<graph::ConstRows> inputs;
+      for (const auto input : single.inputs) {
+        const auto rows = view(input, step);
+        inputs.push_back({rows.data, rows.rows, rows.features});
+      }
+      std::visit([&](const auto& op) { op.run(context, inputs, view(single.output, step)); },
+                 single.op);
+    }
+    const auto logits = view(plan_.logits, step);
+    return std::span<const float>(logits.data,
+                                  static_cast<std::size_t>(logits.rows * logits.features));
+  }
+
+ private:
+  graph::Rows view(graph::ValueId value, const graph::StepView& step) {
+    const auto& desc = plan_.values[graph::index(value)];
+    return {arena_.data<float>(plan_.placements[graph::index(value)].offset), live_rows(desc, step),
+            desc.features};
+  }
+
+  plan::Plan plan_;
+  const graph::WeightTable& weights_;
+  graph::HostKvCache& kv_;
+  Buffer arena_;
+};
+
+class ReferenceSession final : public Session {
+ public:
+  ReferenceSession(const graph::WeightTable& weights, const graph::KvCacheDesc& kv)
+      : weights_(weights), kv_(kv) {}
+
+  Result<std::unique_ptr<Executable>> compile(const plan::Plan& plan) override {
+    const bool unfused = std::all_of(
+        plan.launches.begin(), plan.launches.end(),
+        [](const auto& launch) { return std::holds_alternative<plan::OpLaunch>(launch); });
+    if (!unfused) {
+      return fail(ErrorCode::unsupported, "the reference backend runs unfused plans only");
+    }
+    workspace_bytes_ += plan.cost.arena_bytes;
+    return std::make_unique<ReferenceExecutable>(plan, weights_, kv_);
+  }
+
+  [[nodiscard]] MemoryUse memory() const override {
+    return {0, kv_.desc().bytes(), workspace_bytes_};
+  }
+
+ private:
+  const graph::WeightTable& weights_;
+  graph::HostKvCache kv_;
+  std::int64_t workspace_bytes_ = 0;
+};
+
+class ReferenceBackend final : public Backend {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "reference"; }
+  [[nodiscard]] std::string description() const override {
+    return "reference interpreter, one thread, plain loops";
+  }
+  [[nodiscard]] plan::Options plan_options() const override { return {.fuse = false}; }
+
+  Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,
+                                        const graph::KvCacheDesc& kv) override {
+    return std::make_unique<ReferenceSession>(weights, kv);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_reference_backend() {
+  return std::make_unique<ReferenceBackend>();
+}
+
+}  // namespace hearth::backend

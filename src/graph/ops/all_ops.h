@@ -1,0 +1,24 @@
+#pragma once
+/// The list of ops. A new op is a file in graph/ops/ and one name here; the reference interpreter,
+/// the plan and every backend then run it through its reference kernel.
+
+#include <variant>
+
+#include "graph/ops/attention.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/embed.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/rms_norm.h"
+#include "graph/ops/rope.h"
+#include "graph/ops/select_rows.h"
+
+namespace hearth::graph {
+
+using AnyOp = std::variant<Embed, RmsNorm, MatMul, Rope, Attention, Add, Mul, Activation, Softcap,
+                           SelectRows>;
+
+[[nodiscard]] inline std::string_view op_name(const AnyOp& op) {
+  return std::visit([](const auto& each) { return each.name; }, op);
+}
+
+}  // namespace hearth::graph

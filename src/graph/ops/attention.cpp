@@ -1,0 +1,162 @@
+#include "graph/ops/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/lanes.h"
+#include "base/math.h"
+#include "graph/builder.h"
+#include "quant/registry.h"
+
+namespace hearth::graph {
+namespace {
+
+/// Softmax over one partition, not yet normalised.
+struct Partial {
+  float maximum = -std::numeric_limits<float>::infinity();
+  float sum = 0;
+  std::vector<float> values;  // [head_dim]
+};
+
+class HeadReader {
+ public:
+  HeadReader(const HostKvCache& cache, std::size_t layer, const std::int32_t* block_table,
+             std::int64_t head)
+      : cache_(cache), layer_(layer), block_table_(block_table), head_(head), row_(head_dim()) {}
+
+  const float* key(std::int64_t position) {
+    return read(cache_.keys(layer_, block(position), head_), position);
+  }
+  const float* value(std::int64_t position) {
+    return read(cache_.values(layer_, block(position), head_), position);
+  }
+  [[nodiscard]] std::size_t head_dim() const {
+    return static_cast<std::size_t>(cache_.desc().layers[layer_].head_dim);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t block(std::int64_t position) const {
+    return block_table_[position / kv_block_tokens];
+  }
+
+  const float* read(const std::byte* rows, std::int64_t position) {
+    const auto n = static_cast<std::int64_t>(row_.size());
+    const DType dtype = cache_.desc().dtype;
+    load_kv_row(dtype, rows + position % kv_block_tokens * quant::row_bytes(dtype, n), n,
+                row_.data());
+    return row_.data();
+  }
+
+  const HostKvCache& cache_;
+  std::size_t layer_;
+  const std::int32_t* block_table_;
+  std::int64_t head_;
+  std::vector<float> row_;
+};
+
+Partial attend_partition(HeadReader& reader, const float* q, float scale, std::int64_t first,
+                         std::int64_t last) {
+  Partial partial;
+  partial.values.resize(reader.head_dim());
+  std::vector<float> scores;
+  for (std::int64_t position = first; position <= last; ++position) {
+    scores.push_back(scale * dot_lanes(q, reader.key(position), reader.head_dim()));
+    partial.maximum = scores.back() > partial.maximum ? scores.back() : partial.maximum;
+  }
+  Lanes sums{};
+  for (std::int64_t position = first; position <= last; ++position) {
+    const float weight =
+        canonical_exp(scores[static_cast<std::size_t>(position - first)] - partial.maximum);
+    sums[static_cast<std::size_t>(position) % n_lanes] += weight;
+    const float* value = reader.value(position);
+    for (std::size_t d = 0; d < partial.values.size(); ++d) {
+      partial.values[d] = std::fma(weight, value[d], partial.values[d]);
+    }
+  }
+  partial.sum = sum_lanes(sums);
+  return partial;
+}
+
+/// Folds the next partition into what the earlier ones gave.
+void merge(Partial& total, const Partial& next) {
+  const float maximum = next.maximum > total.maximum ? next.maximum : total.maximum;
+  const float keep = canonical_exp(total.maximum - maximum);
+  const float take = canonical_exp(next.maximum - maximum);
+  total.maximum = maximum;
+  total.sum = std::fma(take, next.sum, keep * total.sum);
+  for (std::size_t d = 0; d < total.values.size(); ++d) {
+    total.values[d] = std::fma(take, next.values[d], keep * total.values[d]);
+  }
+}
+
+/// Softmax-weighted values of positions [first, last] for one query head.
+Partial attend(HeadReader& reader, const float* q, float scale, std::int64_t first,
+               std::int64_t last) {
+  Partial total;
+  for (std::int64_t begin = first; begin <= last;) {
+    const std::int64_t part_end = (begin / attention_partition + 1) * attention_partition - 1;
+    Partial part = attend_partition(reader, q, scale, begin, std::min(last, part_end));
+    if (begin == first) {
+      total = std::move(part);
+    } else {
+      merge(total, part);
+    }
+    begin = part_end + 1;
+  }
+  return total;
+}
+
+}  // namespace
+
+Result<ValueDesc> Attention::infer(std::span<const ValueDesc> inputs, const WeightTable&,
+                                   std::int64_t) const {
+  const std::int64_t kv_features = params.n_kv_heads * params.head_dim;
+  if (params.n_kv_heads <= 0 || params.n_heads % params.n_kv_heads != 0) {
+    return fail(ErrorCode::invalid_argument, "attention: {} key/value heads do not divide {} heads",
+                params.n_kv_heads, params.n_heads);
+  }
+  if (inputs[0].features != params.n_heads * params.head_dim || inputs[1].features != kv_features ||
+      inputs[2].features != kv_features) {
+    return fail(ErrorCode::invalid_argument,
+                "attention: q, k, v have {}, {}, {} features, expected {}, {}, {}",
+                inputs[0].features, inputs[1].features, inputs[2].features,
+                params.n_heads * params.head_dim, kv_features, kv_features);
+  }
+  return inputs[0];
+}
+
+void Attention::run(const OpContext& context, std::span<const ConstRows> inputs, Rows out) const {
+  const auto layer = static_cast<std::size_t>(params.layer);
+  const auto& step = context.step;
+  const std::int64_t head_dim = params.head_dim;
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    for (std::int64_t head = 0; head < params.n_kv_heads; ++head) {
+      context.kv.write(layer, step.block_table(row), step.positions[static_cast<std::size_t>(row)],
+                       head, inputs[1].row(row) + head * head_dim,
+                       inputs[2].row(row) + head * head_dim);
+    }
+  }
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    const std::int64_t last = step.positions[static_cast<std::size_t>(row)];
+    const std::int64_t first = params.first_key(last);
+    for (std::int64_t head = 0; head < params.n_heads; ++head) {
+      HeadReader reader(context.kv, layer, step.block_table(row),
+                        head / (params.n_heads / params.n_kv_heads));
+      const float* q = inputs[0].row(row) + head * head_dim;
+      const Partial total = attend(reader, q, params.scale, first, last);
+      for (std::int64_t d = 0; d < head_dim; ++d) {
+        out.row(row)[head * head_dim + d] = total.values[static_cast<std::size_t>(d)] / total.sum;
+      }
+    }
+  }
+}
+
+ValueId attention(GraphBuilder& g, const AttentionParams& params, ValueId q, ValueId k, ValueId v) {
+  return g.add(Attention{params}, {q, k, v});
+}
+
+}  // namespace hearth::graph

@@ -1,0 +1,51 @@
+#pragma once
+/// What an op's shape rule and reference kernel are given.
+
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+#include "graph/kv_cache.h"
+#include "graph/step.h"
+#include "graph/value.h"
+
+namespace hearth::graph {
+
+/// Everything a reference kernel may read besides its inputs, and the cache that attention writes.
+struct OpContext {
+  const WeightTable& weights;
+  const StepView& step;
+  HostKvCache& kv;
+};
+
+/// The rows of an activation that are alive in this step: [rows, features], rows one after another.
+struct ConstRows {
+  const float* data;
+  std::int64_t rows;
+  std::int64_t features;
+
+  [[nodiscard]] const float* row(std::int64_t i) const { return data + i * features; }
+};
+struct Rows {
+  float* data;
+  std::int64_t rows;
+  std::int64_t features;
+
+  [[nodiscard]] float* row(std::int64_t i) const { return data + i * features; }
+};
+
+/// The tensor of a weight.
+inline const TensorView& tensor(const WeightTable& weights, WeightId id) {
+  return weights[index(id)].tensor;
+}
+
+/// The numbers of a weight that its shape rule requires to be F32.
+inline const float* f32_data(const WeightTable& weights, WeightId id) {
+  return reinterpret_cast<const float*>(tensor(weights, id).data.data());
+}
+
+/// For shape rules: the named weight must have exactly this shape.
+Result<void> expect_weight_shape(std::string_view op, const WeightTable& weights, WeightId id,
+                                 const Shape& expected);
+
+}  // namespace hearth::graph

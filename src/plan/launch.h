@@ -1,0 +1,70 @@
+#pragma once
+/// What an executor runs: launches. One launch is one barrier interval on the CPU, one kernel on a
+/// GPU.
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace hearth::plan {
+
+using graph::ValueId;
+using graph::WeightId;
+
+/// One graph node as it is.
+struct OpLaunch {
+  graph::AnyOp op;
+  std::vector<ValueId> inputs;
+  ValueId output{};
+};
+
+/// [RMSNorm ->] projections of one input [-> gated activation | residual add].
+/// The norm is recomputed by whoever needs it, so that it costs no launch of its own; concatenated
+/// projections give one long run of output rows instead of several short ones.
+struct Projection {
+  struct Part {
+    graph::MatMul matmul;
+    ValueId output{};  // unused with `gate`
+  };
+
+  ValueId input{};
+  std::optional<graph::RmsNorm> norm;
+  std::vector<Part> parts;
+  /// With two parts: output = activation(part 0) * part 1.
+  std::optional<graph::ActivationKind> gate;
+  /// With one part: output = residual + part 0.
+  std::optional<ValueId> residual;
+  ValueId output{};  // of `gate` or `residual`; otherwise every part has its own
+};
+
+/// [per-head RMSNorm ->] [RoPE ->] of q and k, then attention with its cache write.
+struct AttentionBlock {
+  ValueId q{}, k{}, v{};
+  std::optional<graph::RmsNorm> q_norm, k_norm;
+  std::optional<graph::RopeParams> rope;
+  graph::AttentionParams attention;
+  ValueId output{};
+};
+
+/// output = residual + RMSNorm(input): the post-norms of gemma.
+struct NormAdd {
+  ValueId input{};
+  graph::RmsNorm norm;
+  ValueId residual{};
+  ValueId output{};
+};
+
+using Launch = std::variant<OpLaunch, Projection, AttentionBlock, NormAdd>;
+
+/// Values a launch reads, and values it writes.
+std::vector<ValueId> reads(const Launch& launch);
+std::vector<ValueId> writes(const Launch& launch);
+/// Weights a launch reads as a whole, and the table it gathers rows from (embedding).
+std::vector<WeightId> weights_read(const Launch& launch);
+
+/// "projection", "attention", "norm_add", or the name of the op.
+std::string_view launch_name(const Launch& launch);
+
+}  // namespace hearth::plan

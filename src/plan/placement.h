@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace hearth::plan {
+
+/// Places every value that a launch writes: a value's memory is free again after the last launch
+/// that reads it, and a launch never writes memory that it also reads. Best fit over lifetimes,
+/// 256-byte alignment. Returns the arena size in bytes.
+std::int64_t place_values(Plan& plan);
+
+}  // namespace hearth::plan
