@@ -20,7 +20,7 @@ function(hearth_test name)
   target_compile_definitions(hearth_${name}_test PRIVATE
     HEARTH_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests"
     HEARTH_SHARED_DATA_DIR="${PROJECT_SOURCE_DIR}/../shared/data")
-  gtest_discover_tests(hearth_${name}_test TEST_PREFIX "${name}: " DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
+  gtest_discover_tests(hearth_${name}_test TEST_PREFIX "${name}:" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
 
 # hearth_fuzz(<name> DEPS ...): the libFuzzer target tests/fuzz/<name>_fuzz.cpp; its seeds and past crashes

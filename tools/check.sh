@@ -50,6 +50,15 @@ base_commit() {
 }
 
 files_to_tidy() {
+  local base
+  if [ "$1" = --tidy-all ]; then
+    git ls-files -- 'src/*.cpp' 'app/*.cpp' 'tests/*.cpp'
+  elif base=$(base_commit); then
+    git diff --name-only --diff-filter=d "$base" -- 'src/*.cpp' 'app/*.cpp' 'tests/*.cpp'
+  fi
+}
+
+tidy() {
   local files
   # The fuzz targets are not in the dev preset, so nothing says how to compile them there.
   files=$(files_to_tidy "$1" | grep -v '^tests/fuzz/' || true)
