@@ -44,6 +44,8 @@ class Metadata {
   /// `file` is the name that messages start with.
   explicit Metadata(std::string file) : file_(std::move(file)) {}
 
+  /// What messages call the file; empty for metadata that was made here.
+  [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] std::span<const Entry> entries() const { return entries_; }
   /// nullptr when absent. Valid until the next change.
   [[nodiscard]] const Entry* entry(std::string_view key) const;

@@ -1,0 +1,218 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/fail.h"
+#include "engine/schedule/share_rows.h"
+
+namespace hearth::engine {
+
+TokenStream::TokenStream(TokenStream&& other) noexcept
+    : engine_(std::exchange(other.engine_, nullptr)), id_(other.id_) {}
+
+TokenStream& TokenStream::operator=(TokenStream&& other) noexcept {
+  std::swap(engine_, other.engine_);
+  std::swap(id_, other.id_);
+  return *this;
+}
+
+TokenStream::~TokenStream() {
+  if (engine_ != nullptr) {
+    engine_->cancel(id_);
+  }
+}
+
+Result<std::optional<TokenId>> TokenStream::next() {
+  while (true) {
+    Sequence& sequence = *engine_->find(id_);
+    if (sequence.n_delivered < sequence.n_output()) {
+      return sequence.tokens[sequence.n_prompt + sequence.n_delivered++];
+    }
+    if (sequence.error) {
+      return Failure(*sequence.error);
+    }
+    if (sequence.finished) {
+      return std::nullopt;
+    }
+    HEARTH_TRY(engine_->step());
+  }
+}
+
+std::optional<FinishReason> TokenStream::finish_reason() const {
+  return engine_->find(id_)->finished;
+}
+
+Result<std::unique_ptr<Engine>> Engine::create(const model::Model& model, backend::Backend& backend,
+                                               const EngineOptions& wanted) {
+  EngineOptions options = wanted;
+  options.context = options.context == 0 ? model.params().context : options.context;
+  if (options.context < 1 || options.max_sequences < 1 ||
+      options.max_rows < options.max_sequences) {
+    return fail(ErrorCode::invalid_argument,
+                "context {}, {} sequences, {} rows per step: expected at least 1 each and a row "
+                "for every sequence",
+                options.context, options.max_sequences, options.max_rows);
+  }
+  HEARTH_ASSIGN(
+      auto runner,
+      Runner::create(
+          model, backend,
+          {.kv_dtype = options.kv_dtype,
+           .n_kv_blocks = options.max_sequences * ceil_div(options.context, graph::kv_block_tokens),
+           .max_rows = std::min(options.max_rows, options.context * options.max_sequences),
+           .max_logit_rows = options.max_sequences}));
+  return std::unique_ptr<Engine>(new Engine(model, options, std::move(runner)));
+}
+
+Engine::Engine(const model::Model& model, const EngineOptions& options,
+               std::unique_ptr<Runner> runner)
+    : model_(model),
+      options_(options),
+      runner_(std::move(runner)),
+      pool_(runner_->options().n_kv_blocks),
+      sampler_(static_cast<std::size_t>(model.params().vocab)) {}
+
+Result<TokenStream> Engine::submit(Request request) {
+  HEARTH_TRY(check(request));
+  auto sequence = std::make_unique<Sequence>();
+  sequence->id = static_cast<SequenceId>(next_id_++);
+  sequence->tokens = request.prompt;
+  sequence->n_prompt = request.prompt.size();
+  sequence->request = std::move(request);
+  sequences_.push_back(std::move(sequence));
+  return TokenStream(*this, sequences_.back()->id);
+}
+
+Result<void> Engine::check(const Request& request) const {
+  const auto length = static_cast<std::int64_t>(request.prompt.size());
+  if (length == 0) {
+    return fail(ErrorCode::invalid_argument, "the prompt is empty, expected at least one token");
+  }
+  if (length >= options_.context) {
+    return fail(ErrorCode::invalid_argument,
+                "the prompt has {} tokens, but the context holds {} including the answer", length,
+                options_.context);
+  }
+  for (const auto token : request.prompt) {
+    const auto id = static_cast<std::int64_t>(token);
+    if (id < 0 || id >= model_.params().vocab) {
+      return fail(ErrorCode::invalid_argument, "token {} is outside the vocabulary of {}", id,
+                  model_.params().vocab);
+    }
+  }
+  return sampling::validate(request.sampling, model_.params().vocab);
+}
+
+Result<bool> Engine::step() {
+  admit_waiting();
+  std::vector<Sequence*> running;
+  std::vector<std::int64_t> pending;
+  for (const auto& sequence : sequences_) {
+    if (sequence->is_running()) {
+      running.push_back(sequence.get());
+      pending.push_back(sequence->n_pending());
+    }
+  }
+  if (running.empty()) {
+    return false;
+  }
+  if (auto done = run_step(running, share_rows(pending, runner_->options().max_rows)); !done) {
+    for (auto* sequence : running) {
+      sequence->error = done.error();
+      finish(*sequence);
+    }
+    return Failure(done.error());
+  }
+  return true;
+}
+
+void Engine::admit_waiting() {
+  // The blocks for the longest possible answer are taken at once, so an admitted sequence never
+  // runs out.
+  for (auto& sequence : sequences_) {
+    if (!sequence->block_table.empty() || sequence->finished || sequence->error) {
+      continue;
+    }
+    const auto prompt = static_cast<std::int64_t>(sequence->n_prompt);
+    const std::int64_t answer =
+        sequence->request.max_tokens < 0 ? options_.context : sequence->request.max_tokens;
+    const std::int64_t length =
+        std::min(options_.context, prompt + std::min(answer, options_.context));
+    if (!pool_.allocate(ceil_div(length, graph::kv_block_tokens), sequence->block_table)) {
+      return;  // first come first served: later ones wait too
+    }
+  }
+}
+
+Result<void> Engine::run_step(const std::vector<Sequence*>& running,
+                              const std::vector<std::int64_t>& rows) {
+  step_block_.clear();
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    const auto& sequence = *running[i];
+    const auto slot = step_block_.add_sequence(sequence.block_table);
+    for (std::int64_t j = 0; j < rows[i]; ++j) {
+      const std::size_t position = sequence.n_computed + static_cast<std::size_t>(j);
+      const bool is_last = position + 1 == sequence.tokens.size();
+      step_block_.add_row(slot, sequence.tokens[position], static_cast<std::int64_t>(position),
+                          is_last);
+    }
+  }
+  HEARTH_ASSIGN(const auto logits, runner_->run(step_block_.view()));
+  const auto vocab = static_cast<std::size_t>(model_.params().vocab);
+  std::size_t logit_row = 0;
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    auto& sequence = *running[i];
+    sequence.n_computed += static_cast<std::size_t>(rows[i]);
+    if (sequence.n_pending() == 0) {
+      choose_token(sequence, logits.subspan(logit_row++ * vocab, vocab));
+    }
+  }
+  return {};
+}
+
+void Engine::choose_token(Sequence& sequence, std::span<const float> logits) {
+  const auto& request = sequence.request;
+  if (request.max_tokens == 0) {
+    sequence.finished = FinishReason::max_tokens;
+    return finish(sequence);
+  }
+  const auto choice = sampler_.sample(request.sampling, logits, sequence.history(),
+                                      static_cast<std::int64_t>(sequence.tokens.size()));
+  if (!choice) {
+    sequence.error = choice.error();
+    return finish(sequence);
+  }
+  if (!request.ignore_end_of_generation && model_.tokenizer().is_end_of_generation(choice->token)) {
+    sequence.finished = FinishReason::end_of_generation;
+    return finish(sequence);
+  }
+  sequence.tokens.push_back(choice->token);
+  if (static_cast<std::int64_t>(sequence.n_output()) == request.max_tokens) {
+    sequence.finished = FinishReason::max_tokens;
+  } else if (static_cast<std::int64_t>(sequence.tokens.size()) == options_.context) {
+    sequence.finished = FinishReason::context_full;
+  }
+  if (sequence.finished) {
+    finish(sequence);
+  }
+}
+
+void Engine::finish(Sequence& sequence) {
+  pool_.free(sequence.block_table);
+}
+
+void Engine::cancel(SequenceId id) {
+  finish(*find(id));
+  std::erase_if(sequences_, [id](const auto& sequence) { return sequence->id == id; });
+}
+
+Sequence* Engine::find(SequenceId id) {
+  const auto found = std::find_if(sequences_.begin(), sequences_.end(),
+                                  [id](const auto& sequence) { return sequence->id == id; });
+  return found == sequences_.end() ? nullptr : found->get();
+}
+
+}  // namespace hearth::engine

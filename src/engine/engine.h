@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "backend/backend.h"
+#include "engine/kv/block_pool.h"
+#include "engine/runner.h"
+#include "engine/sequence.h"
+#include "engine/step_block.h"
+#include "model/model.h"
+#include "sampling/sampler.h"
+
+namespace hearth::engine {
+
+class Engine;
+
+/// The answer to one request, token by token. Move-only; destroying it cancels the sequence and
+/// frees its blocks, so an early return, an error and a reader that left all clean up the same way.
+/// Must not outlive its engine.
+class TokenStream {
+ public:
+  TokenStream(TokenStream&& other) noexcept;
+  TokenStream& operator=(TokenStream&& other) noexcept;
+  ~TokenStream();
+
+  /// The next token; runs engine steps, which serve all sequences, until there is one. nullopt at
+  /// the end. End-of-generation tokens are not delivered. Errors: internal (this request's
+  /// computation went wrong).
+  Result<std::optional<TokenId>> next();
+
+  /// Why it ended; nullopt before.
+  [[nodiscard]] std::optional<FinishReason> finish_reason() const;
+
+ private:
+  friend class Engine;
+  TokenStream(Engine& engine, SequenceId id) : engine_(&engine), id_(id) {}
+
+  Engine* engine_;
+  SequenceId id_;
+};
+
+struct EngineOptions {
+  std::int64_t context = 0;        // tokens per sequence; 0: the model's trained context
+  std::int64_t max_sequences = 1;  // running at the same time; more wait
+  std::int64_t max_rows = 512;     // rows of one step: prompts are read in chunks of at most this
+  DType kv_dtype = DType::f16;
+};
+
+/// Serves requests on one model: admits them against the KV cache, shares the rows of each step
+/// among them, samples. The tokens of a request are a function of the request alone. One thread at
+/// a time.
+class Engine {
+ public:
+  /// `model` and `backend` must outlive it. Errors: invalid_argument for options out of range;
+  /// those of Runner.
+  static Result<std::unique_ptr<Engine>> create(const model::Model& model,
+                                                backend::Backend& backend,
+                                                const EngineOptions& options);
+
+  /// Errors: invalid_argument for an empty prompt, a token outside the vocabulary, a prompt that
+  /// leaves no room for an answer in the context (the message gives both lengths), or sampling
+  /// parameters out of range.
+  Result<TokenStream> submit(Request request);
+
+  /// Runs one step for everyone that can run. False when there was nothing to do.
+  /// Errors: the device failed; every running sequence has then ended with that error.
+  Result<bool> step();
+
+  [[nodiscard]] std::int64_t context() const { return options_.context; }
+  [[nodiscard]] std::int64_t n_free_blocks() const { return pool_.n_free(); }
+  [[nodiscard]] Runner& runner() { return *runner_; }
+
+ private:
+  friend class TokenStream;
+
+  Engine(const model::Model& model, const EngineOptions& options, std::unique_ptr<Runner> runner);
+
+  [[nodiscard]] Result<void> check(const Request& request) const;
+  void admit_waiting();
+  Result<void> run_step(const std::vector<Sequence*>& running,
+                        const std::vector<std::int64_t>& rows);
+  void choose_token(Sequence& sequence, std::span<const float> logits);
+  void finish(Sequence& sequence);
+  void cancel(SequenceId id);
+  [[nodiscard]] Sequence* find(SequenceId id);
+
+  const model::Model& model_;
+  EngineOptions options_;
+  std::unique_ptr<Runner> runner_;
+  BlockPool pool_;
+  sampling::Sampler sampler_;
+  StepBlock step_block_;
+  std::vector<std::unique_ptr<Sequence>> sequences_;  // in order of arrival
+  std::int64_t next_id_ = 0;
+};
+
+}  // namespace hearth::engine

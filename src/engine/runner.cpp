@@ -1,0 +1,65 @@
+#include "engine/runner.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/fail.h"
+
+namespace hearth::engine {
+namespace {
+
+// Decode and verify steps have few rows and want tight buckets; prompt chunks amortise looser ones.
+constexpr std::array<std::int64_t, 22> bucket_sizes{
+    1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 2048, 4096, 8192};
+
+}  // namespace
+
+std::int64_t row_bucket(std::int64_t n, std::int64_t limit) {
+  const auto* size = std::lower_bound(bucket_sizes.begin(), bucket_sizes.end(), n);
+  return size == bucket_sizes.end() ? limit : std::min(*size, limit);
+}
+
+Result<std::unique_ptr<Runner>> Runner::create(const model::Model& model, backend::Backend& backend,
+                                               const RunnerOptions& options) {
+  std::unique_ptr<Runner> runner(new Runner(model, backend, options));
+  const graph::KvCacheDesc kv{options.kv_dtype, options.n_kv_blocks, model.kv_layers()};
+  try {
+    HEARTH_ASSIGN(runner->session_, backend.open(model.weights(), kv));
+    HEARTH_TRY(runner->bucket_for(options.max_rows, options.max_logit_rows));
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::out_of_memory,
+                "{}: the KV cache of {} bytes and the workspace do not fit in memory", model.name(),
+                kv.bytes());
+  }
+  return runner;
+}
+
+Result<std::span<const float>> Runner::run(const graph::StepView& step) {
+  HEARTH_ASSERT(step.n_rows() <= options_.max_rows &&
+                step.n_logit_rows() <= options_.max_logit_rows);
+  HEARTH_ASSIGN(auto* compiled, bucket_for(step.n_rows(), step.n_logit_rows()));
+  return compiled->executable->run(step);
+}
+
+Result<plan::StepCost> Runner::cost(std::int64_t n_rows, std::int64_t n_logit_rows) {
+  HEARTH_ASSIGN(auto* compiled, bucket_for(n_rows, n_logit_rows));
+  return compiled->cost;
+}
+
+Result<Runner::Compiled*> Runner::bucket_for(std::int64_t n_rows, std::int64_t n_logit_rows) {
+  const graph::RowBucket bucket{
+      row_bucket(n_rows, options_.max_rows),
+      row_bucket(std::max<std::int64_t>(n_logit_rows, 1), options_.max_logit_rows)};
+  if (const auto found = buckets_.find(bucket); found != buckets_.end()) {
+    return &found->second;
+  }
+  HEARTH_ASSIGN(const auto graph, model_.record(bucket));
+  const auto plan = plan::make_plan(graph, model_.weights(), plan_options_);
+  HEARTH_ASSIGN(auto executable, session_->compile(plan));
+  return &buckets_.emplace(bucket, Compiled{std::move(executable), plan.cost}).first->second;
+}
+
+}  // namespace hearth::engine

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+
+#include "backend/backend.h"
+#include "model/model.h"
+
+namespace hearth::engine {
+
+struct RunnerOptions {
+  DType kv_dtype = DType::f16;
+  std::int64_t n_kv_blocks = 0;
+  std::int64_t max_rows = 0;        // rows of the largest step
+  std::int64_t max_logit_rows = 0;  // of them with logits
+};
+
+/// A model on a device, ready to run steps of any size: keeps one plan per row bucket. One thread
+/// at a time.
+class Runner {
+ public:
+  /// Opens the session and compiles the largest bucket, so that memory is settled before the first
+  /// step. Errors: those of the backend; out_of_memory.
+  static Result<std::unique_ptr<Runner>> create(const model::Model& model,
+                                                backend::Backend& backend,
+                                                const RunnerOptions& options);
+
+  /// Logits [n_logit_rows, vocab] of one step, valid until the next. `step` is trusted: the caller
+  /// has checked token ids, positions, blocks and the limits of RunnerOptions. Allocates only when
+  /// a bucket is used for the first time.
+  Result<std::span<const float>> run(const graph::StepView& step);
+
+  [[nodiscard]] backend::MemoryUse memory() const { return session_->memory(); }
+  /// What a step of `n_rows` rows, all with logits or only one, costs.
+  Result<plan::StepCost> cost(std::int64_t n_rows, std::int64_t n_logit_rows);
+  [[nodiscard]] const RunnerOptions& options() const { return options_; }
+  [[nodiscard]] const model::Model& model() const { return model_; }
+
+ private:
+  struct Compiled {
+    std::unique_ptr<backend::Executable> executable;
+    plan::StepCost cost;
+  };
+
+  Runner(const model::Model& model, const backend::Backend& backend, const RunnerOptions& options)
+      : model_(model), plan_options_(backend.plan_options()), options_(options) {
+    plan_options_.kv_dtype = options.kv_dtype;
+  }
+
+  Result<Compiled*> bucket_for(std::int64_t n_rows, std::int64_t n_logit_rows);
+
+  const model::Model& model_;
+  plan::Options plan_options_;
+  RunnerOptions options_;
+  std::unique_ptr<backend::Session> session_;
+  std::map<graph::RowBucket, Compiled> buckets_;
+};
+
+/// The smallest row bucket that holds `n` rows, at most `limit`: 1 to 8, then steps of at most a
+/// half. Source: docs/architecture.md, "Row buckets".
+std::int64_t row_bucket(std::int64_t n, std::int64_t limit);
+
+}  // namespace hearth::engine

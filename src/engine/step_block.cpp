@@ -1,0 +1,45 @@
+#include "engine/step_block.h"
+
+#include <algorithm>
+
+namespace hearth::engine {
+
+void StepBlock::clear() {
+  tokens_.clear();
+  positions_.clear();
+  sequences_.clear();
+  logit_rows_.clear();
+  tables_.clear();
+}
+
+std::int32_t StepBlock::add_sequence(std::span<const std::int32_t> block_table) {
+  tables_.push_back(block_table);
+  return static_cast<std::int32_t>(tables_.size()) - 1;
+}
+
+void StepBlock::add_row(std::int32_t sequence, TokenId token, std::int64_t position,
+                        bool wants_logits) {
+  if (wants_logits) {
+    logit_rows_.push_back(static_cast<std::int32_t>(n_rows()));
+  }
+  tokens_.push_back(token);
+  positions_.push_back(static_cast<std::int32_t>(position));
+  sequences_.push_back(sequence);
+}
+
+graph::StepView StepBlock::view() {
+  std::size_t stride = 0;
+  for (const auto& table : tables_) {
+    stride = std::max(stride, table.size());
+  }
+  constexpr std::int32_t no_block = -1;
+  block_tables_.assign(stride * tables_.size(), no_block);
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    std::copy(tables_[i].begin(), tables_[i].end(),
+              block_tables_.begin() + static_cast<std::ptrdiff_t>(i * stride));
+  }
+  return {tokens_,     positions_,    sequences_,
+          logit_rows_, block_tables_, static_cast<std::int64_t>(stride)};
+}
+
+}  // namespace hearth::engine

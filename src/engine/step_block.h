@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "graph/step.h"
+
+namespace hearth::engine {
+
+/// The arrays behind a StepView, filled anew for every step without allocating once they have
+/// grown.
+class StepBlock {
+ public:
+  void clear();
+
+  /// Adds a sequence with its block table; returns its index for add_row().
+  std::int32_t add_sequence(std::span<const std::int32_t> block_table);
+  void add_row(std::int32_t sequence, TokenId token, std::int64_t position, bool wants_logits);
+
+  [[nodiscard]] std::int64_t n_rows() const { return static_cast<std::int64_t>(tokens_.size()); }
+  /// Valid until the next change.
+  [[nodiscard]] graph::StepView view();
+
+ private:
+  std::vector<TokenId> tokens_;
+  std::vector<std::int32_t> positions_;
+  std::vector<std::int32_t> sequences_;
+  std::vector<std::int32_t> logit_rows_;
+  std::vector<std::span<const std::int32_t>> tables_;
+  std::vector<std::int32_t> block_tables_;  // tables_ padded to equal length
+};
+
+}  // namespace hearth::engine

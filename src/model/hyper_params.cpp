@@ -1,0 +1,115 @@
+#include "model/hyper_params.h"
+
+#include <cmath>
+
+#include "base/fail.h"
+
+namespace hearth::model {
+namespace {
+
+// Bounds on what a file may ask for: generous against real models, small against memory.
+constexpr std::int64_t max_layers = 512;
+constexpr std::int64_t max_features = 1 << 20;
+constexpr std::int64_t max_heads = 4096;
+constexpr std::int64_t max_context = std::int64_t{1} << 30;
+
+Failure out_of_range(const ArchKeys& keys, std::string_view name, std::int64_t value,
+                     std::int64_t low, std::int64_t high) {
+  return fail(ErrorCode::invalid_file, "{}: {} is {}, expected {} to {}", keys.metadata().file(),
+              keys.key(name), value, low, high);
+}
+
+}  // namespace
+
+Result<std::int64_t> ArchKeys::count(std::string_view name, std::int64_t low,
+                                     std::int64_t high) const {
+  HEARTH_ASSIGN(const auto value, get<std::int64_t>(name));
+  if (value < low || value > high) {
+    return out_of_range(*this, name, value, low, high);
+  }
+  return value;
+}
+
+Result<std::int64_t> ArchKeys::count_or(std::string_view name, std::int64_t fallback,
+                                        std::int64_t low, std::int64_t high) const {
+  return metadata_.entry(key(name)) == nullptr ? Result<std::int64_t>(fallback)
+                                               : count(name, low, high);
+}
+
+Result<float> ArchKeys::positive_or(std::string_view name, float fallback) const {
+  HEARTH_ASSIGN(const auto value, get_or<float>(name, fallback));
+  if (!std::isfinite(value) || value <= 0) {
+    return fail(ErrorCode::invalid_file, "{}: {} is {}, expected a finite number above 0",
+                metadata_.file(), key(name), value);
+  }
+  return value;
+}
+
+Result<HyperParams> read_hyper_params(const ArchKeys& keys, std::int64_t vocab) {
+  HyperParams params;
+  params.vocab = vocab;
+  HEARTH_ASSIGN(params.n_layers, keys.count("block_count", 1, max_layers));
+  HEARTH_ASSIGN(params.context, keys.count("context_length", 1, max_context));
+  HEARTH_ASSIGN(params.embed, keys.count("embedding_length", 1, max_features));
+  HEARTH_ASSIGN(params.ffn, keys.count("feed_forward_length", 1, max_features));
+  HEARTH_ASSIGN(params.n_heads, keys.count("attention.head_count", 1, max_heads));
+  HEARTH_ASSIGN(params.n_kv_heads,
+                keys.count_or("attention.head_count_kv", params.n_heads, 1, params.n_heads));
+  if (params.n_heads % params.n_kv_heads != 0) {
+    return fail(ErrorCode::invalid_file, "{}: {} is {}, expected a divisor of the {} heads",
+                keys.metadata().file(), keys.key("attention.head_count_kv"), params.n_kv_heads,
+                params.n_heads);
+  }
+  // Older files name the head size only as the number of rotated dimensions, or not at all.
+  HEARTH_ASSIGN(const auto rotated, keys.count_or("rope.dimension_count",
+                                                  params.embed / params.n_heads, 1, max_features));
+  HEARTH_ASSIGN(params.head_dim, keys.count_or("attention.key_length", rotated, 1, max_features));
+  HEARTH_ASSIGN(const auto value_length,
+                keys.count_or("attention.value_length", params.head_dim, 1, max_features));
+  if (value_length != params.head_dim) {
+    return fail(ErrorCode::unsupported, "{}: {} is {}, expected the key length {}",
+                keys.metadata().file(), keys.key("attention.value_length"), value_length,
+                params.head_dim);
+  }
+  HEARTH_ASSIGN(params.norm_eps, keys.positive_or("attention.layer_norm_rms_epsilon", 1e-5f));
+  return params;
+}
+
+Result<graph::RopeParams> read_rope(const ArchKeys& keys, const HyperParams& params) {
+  graph::RopeParams rope;
+  rope.head_dim = params.head_dim;
+  HEARTH_ASSIGN(rope.n_rot,
+                keys.count_or("rope.dimension_count", params.head_dim, 2, params.head_dim));
+  if (rope.n_rot % 2 != 0) {
+    return fail(ErrorCode::invalid_file, "{}: {} is {}, expected an even number",
+                keys.metadata().file(), keys.key("rope.dimension_count"), rope.n_rot);
+  }
+  HEARTH_ASSIGN(rope.base, keys.positive_or("rope.freq_base", 10000.0f));
+  HEARTH_ASSIGN(const auto legacy_factor, keys.positive_or("rope.scale_linear", 1.0f));
+  HEARTH_ASSIGN(const auto factor, keys.positive_or("rope.scaling.factor", legacy_factor));
+  HEARTH_ASSIGN(const auto type, keys.get_or<std::string_view>("rope.scaling.type", "linear"));
+  if (type == "none") {
+    return rope;
+  }
+  rope.position_scale = 1.0f / factor;
+  if (type == "linear") {
+    return rope;
+  }
+  if (type != "yarn") {
+    return fail(ErrorCode::unsupported, "{}: {} is '{}', expected none, linear or yarn",
+                keys.metadata().file(), keys.key("rope.scaling.type"), type);
+  }
+  graph::Yarn yarn;
+  HEARTH_ASSIGN(yarn.ext_factor, keys.get_or<float>("rope.scaling.yarn_ext_factor", 1.0f));
+  HEARTH_ASSIGN(const auto attn_factor, keys.positive_or("rope.scaling.attn_factor", 1.0f));
+  HEARTH_ASSIGN(yarn.attn_factor, keys.positive_or("rope.scaling.yarn_attn_factor", attn_factor));
+  HEARTH_ASSIGN(yarn.beta_fast, keys.positive_or("rope.scaling.yarn_beta_fast", 32.0f));
+  HEARTH_ASSIGN(yarn.beta_slow, keys.positive_or("rope.scaling.yarn_beta_slow", 1.0f));
+  HEARTH_ASSIGN(const auto original_context, keys.count_or("rope.scaling.original_context_length",
+                                                           params.context, 1, max_context));
+  yarn.original_context = static_cast<float>(original_context);
+  rope.yarn = yarn;
+  return rope;
+}
+
+}  // namespace hearth::model

@@ -1,0 +1,48 @@
+#include "model/model.h"
+
+#include <utility>
+
+#include "base/fail.h"
+#include "model/tokenizer_from_gguf.h"
+
+namespace hearth::model {
+
+Result<std::unique_ptr<const Model>> Model::open(const std::filesystem::path& path) {
+  HEARTH_ASSIGN(auto file, formats::GgufFile::open(path));
+  return from_file(std::move(file));
+}
+
+Result<std::unique_ptr<const Model>> Model::from_file(formats::GgufFile file) {
+  std::unique_ptr<Model> model(new Model(std::move(file)));
+  HEARTH_TRY(model->bind());
+  return model;
+}
+
+Result<void> Model::bind() {
+  const auto& metadata = file_.metadata();
+  HEARTH_ASSIGN(const auto* entry, find_architecture(metadata));
+  architecture_name_ = entry->name;
+  HEARTH_ASSIGN(const auto given_name, metadata.find<std::string_view>("general.name"));
+  name_ = given_name ? std::string(*given_name)
+                     : std::filesystem::path(file_.shard_name(0)).filename().string();
+  HEARTH_ASSIGN(chat_template_, metadata.find<std::string_view>("tokenizer.chat_template"));
+
+  WeightBinder binder(file_);
+  HEARTH_ASSIGN(architecture_, entry->bind(binder));
+  for (const auto& tensor : binder.unused()) {
+    warnings_.push_back(
+        format("tensor '{}' is not used by architecture '{}'", tensor, architecture_name_));
+  }
+  weights_ = std::move(binder).finish();
+
+  HEARTH_ASSIGN(tokenizer_, tokenizer_from_gguf(metadata));
+  const auto n_tokens = static_cast<std::int64_t>(tokenizer_->n_tokens());
+  if (n_tokens > params().vocab) {
+    return fail(ErrorCode::invalid_file,
+                "{}: the tokenizer has {} tokens, but token_embd.weight only {} rows",
+                file_.shard_name(0), n_tokens, params().vocab);
+  }
+  return {};
+}
+
+}  // namespace hearth::model

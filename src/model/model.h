@@ -1,0 +1,59 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "formats/gguf/reader.h"
+#include "model/architecture.h"
+#include "tokenizer/tokenizer.h"
+
+namespace hearth::model {
+
+/// A model file opened and checked: weights bound to an architecture, tokenizer, chat template.
+/// Weights stay in the mapped file. Immutable, hence thread-safe.
+class Model {
+ public:
+  /// Errors: those of the file, the tokenizer and the architecture; unsupported for an unknown
+  /// architecture, with the list of known ones.
+  static Result<std::unique_ptr<const Model>> open(const std::filesystem::path& path);
+
+  /// For tests and tools that have the file open already.
+  static Result<std::unique_ptr<const Model>> from_file(formats::GgufFile file);
+
+  [[nodiscard]] const formats::GgufFile& file() const { return file_; }
+  /// general.name, or the file's name.
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::string_view architecture() const { return architecture_name_; }
+  [[nodiscard]] const HyperParams& params() const { return architecture_->params(); }
+  [[nodiscard]] const graph::WeightTable& weights() const { return weights_.table; }
+  [[nodiscard]] std::vector<graph::KvLayer> kv_layers() const { return architecture_->kv_layers(); }
+  [[nodiscard]] const tokenizer::Tokenizer& tokenizer() const { return *tokenizer_; }
+  /// The source of the model's own chat template, if the file has one.
+  [[nodiscard]] std::optional<std::string_view> chat_template() const { return chat_template_; }
+  /// What was found odd but not fatal: tensors that this architecture does not use.
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+
+  [[nodiscard]] Result<graph::Graph> record(graph::RowBucket bucket) const {
+    return architecture_->record(weights_.table, bucket);
+  }
+
+ private:
+  explicit Model(formats::GgufFile file) : file_(std::move(file)) {}
+  Result<void> bind();
+
+  formats::GgufFile file_;
+  std::string name_;
+  std::string_view architecture_name_;
+  BoundWeights weights_;
+  std::unique_ptr<Architecture> architecture_;
+  std::optional<tokenizer::Tokenizer> tokenizer_;
+  std::optional<std::string_view> chat_template_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace hearth::model

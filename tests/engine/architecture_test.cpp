@@ -1,0 +1,130 @@
+/// Every architecture against Hugging Face transformers, on every backend that runs here.
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <ostream>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/reference/reference_backend.h"
+#include "engine/engine.h"
+#include "tests/model/golden_model.h"
+
+namespace hearth::engine {
+namespace {
+
+enum class Device { reference, cpu };
+
+std::unique_ptr<backend::Backend> make_backend(Device device) {
+  return device == Device::reference ? backend::make_reference_backend()
+                                     : *backend::make_cpu_backend({.n_threads = 2});
+}
+
+struct Case {
+  std::string model;
+  Device device;
+
+  [[nodiscard]] std::string name() const {
+    return model + (device == Device::reference ? "_reference" : "_cpu");
+  }
+};
+
+void PrintTo(const Case& value, std::ostream* out) {
+  *out << value.name();
+}
+
+class Architectures : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    golden_ = model::load_golden_model(GetParam().model);
+    auto opened = model::Model::open(golden_.gguf_path);
+    ASSERT_TRUE(opened.has_value()) << opened.error().message;
+    model_ = std::move(*opened);
+    backend_ = make_backend(GetParam().device);
+  }
+
+  model::GoldenModel golden_;
+  std::unique_ptr<const model::Model> model_;
+  std::unique_ptr<backend::Backend> backend_;
+};
+
+TEST_P(Architectures, LogitsOfAPromptAreThoseOfTransformers) {
+  const auto n = static_cast<std::int64_t>(golden_.prompt.size());
+  auto runner = Runner::create(
+      *model_, *backend_,
+      {.kv_dtype = DType::f32, .n_kv_blocks = 8, .max_rows = n, .max_logit_rows = n});
+  ASSERT_TRUE(runner.has_value()) << runner.error().message;
+  StepBlock step;
+  std::vector<std::int32_t> table{5, 2};  // any blocks will do
+  const auto slot = step.add_sequence(table);
+  for (std::int64_t position = 0; position < n; ++position) {
+    step.add_row(slot, golden_.prompt[static_cast<std::size_t>(position)], position, true);
+  }
+  const auto logits = (*runner)->run(step.view());
+  ASSERT_TRUE(logits.has_value()) << logits.error().message;
+  ASSERT_EQ(logits->size(), golden_.logits.size());
+
+  float largest = 0;
+  float worst = 0;
+  for (std::size_t i = 0; i < logits->size(); ++i) {
+    largest = std::max(largest, std::abs(golden_.logits[i]));
+    worst = std::max(worst, std::abs((*logits)[i] - golden_.logits[i]));
+  }
+  EXPECT_LE(worst / largest, 1e-5f)
+      << "largest difference " << worst << ", largest logit " << largest;
+}
+
+TEST_P(Architectures, GreedyTokensAreThoseOfTransformers) {
+  auto engine =
+      Engine::create(*model_, *backend_, {.context = 96, .max_rows = 7, .kv_dtype = DType::f32});
+  ASSERT_TRUE(engine.has_value()) << engine.error().message;
+  auto stream = (*engine)->submit({.prompt = golden_.prompt,
+                                   .sampling = {.temperature = 0},
+                                   .max_tokens = static_cast<std::int64_t>(golden_.greedy.size()),
+                                   .ignore_end_of_generation = true});
+  ASSERT_TRUE(stream.has_value()) << stream.error().message;
+  std::vector<TokenId> tokens;
+  while (true) {
+    const auto token = stream->next();
+    ASSERT_TRUE(token.has_value()) << token.error().message;
+    if (!token->has_value()) {
+      break;
+    }
+    tokens.push_back(**token);
+  }
+  EXPECT_EQ(tokens, golden_.greedy);
+  EXPECT_EQ(stream->finish_reason(), FinishReason::max_tokens);
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const auto& name : model::golden_model_names()) {
+    cases.push_back({name, Device::reference});
+    cases.push_back({name, Device::cpu});
+  }
+  return cases;
+}
+
+std::string case_name(const testing::TestParamInfo<Case>& info) {
+  std::string name = info.param.name();
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, Architectures, testing::ValuesIn(all_cases()), case_name);
+
+TEST(ArchitectureList, EveryArchitectureHasGoldenData) {
+  std::set<std::string> covered;
+  for (const auto& name : model::golden_model_names()) {
+    covered.insert(name.substr(0, name.find('-')));
+  }
+  for (const auto& entry : model::all_architectures()) {
+    EXPECT_TRUE(covered.contains(std::string(entry.name))) << entry.name;
+  }
+}
+
+}  // namespace
+}  // namespace hearth::engine

@@ -1,0 +1,46 @@
+#include "tests/model/golden_model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace hearth::model {
+namespace {
+
+const std::filesystem::path folder = std::filesystem::path(HEARTH_TESTS_DIR) / "golden" / "arch";
+
+template <class T>
+std::vector<T> read_array(std::istream& in, std::size_t n) {
+  std::vector<T> values(n);
+  in.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(n * sizeof(T)));
+  return values;
+}
+
+}  // namespace
+
+std::vector<std::string> golden_model_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".golden") {
+      names.push_back(entry.path().stem().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+GoldenModel load_golden_model(const std::string& name) {
+  std::ifstream in(folder / (name + ".golden"), std::ios::binary);
+  const auto header = read_array<std::int32_t>(in, 3);
+  GoldenModel golden;
+  golden.gguf_path = (folder / (name + ".gguf")).string();
+  golden.n_vocab = header[2];
+  golden.prompt = read_array<TokenId>(in, static_cast<std::size_t>(header[0]));
+  golden.greedy = read_array<TokenId>(in, static_cast<std::size_t>(header[1]));
+  golden.logits =
+      read_array<float>(in, golden.prompt.size() * static_cast<std::size_t>(golden.n_vocab));
+  return golden;
+}
+
+}  // namespace hearth::model

@@ -1,0 +1,25 @@
+#pragma once
+/// The tiny models of tests/golden/arch with what transformers computes on them.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/token_id.h"
+
+namespace hearth::model {
+
+/// One .golden file; the layout is in tests/golden/arch/PROVENANCE.md.
+struct GoldenModel {
+  std::string gguf_path;
+  std::vector<TokenId> prompt;
+  std::vector<TokenId> greedy;  // the tokens that follow the prompt
+  std::int64_t n_vocab = 0;
+  std::vector<float> logits;  // [prompt, n_vocab]
+};
+
+/// The names of all golden models, from the folder: "llama", "llama-yarn", "gemma3", ...
+std::vector<std::string> golden_model_names();
+GoldenModel load_golden_model(const std::string& name);
+
+}  // namespace hearth::model
