@@ -15,16 +15,17 @@ namespace hearth::quant {
 /// format's own formula whatever the order in which that multiplies.
 template <HasIntegerForm T>
 void decode_block(const typename T::Block& block, std::span<float, T::info.block_weights> weights) {
-  constexpr std::size_t group = 16;  // weights per entry of sub_scales
+  constexpr std::size_t group = T::integers.sub;  // weights that share a sub_scale
   IntegerBlock integers;
   T::to_integers(block, integers);
-  for (std::size_t g = 0; g < T::info.block_weights / group; ++g) {
-    const std::size_t unit = g * group / T::integers.unit;
-    const float scale = integers.scales[unit] * static_cast<float>(integers.sub_scales[g]);
-    const std::int8_t* codes = &integers.codes[g * group];
-    float* out = &weights[g * group];
+  for (std::size_t first = 0; first < T::info.block_weights; first += group) {
+    const std::size_t unit = first / T::integers.unit;
+    const float scale = integers.scales[unit] * static_cast<float>(integers.sub_scales[first / 16]);
+    const std::int8_t* codes = &integers.codes[first];
+    float* out = &weights[first];
     if constexpr (T::integers.has_offset) {
-      const float offset = integers.offsets[unit] * static_cast<float>(integers.sub_offsets[g]);
+      const float offset =
+          integers.offsets[unit] * static_cast<float>(integers.sub_offsets[first / 16]);
       for (std::size_t i = 0; i < group; ++i) {
         out[i] = scale * static_cast<float>(codes[i]) + offset;
       }

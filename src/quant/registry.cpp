@@ -78,17 +78,17 @@ constexpr auto operations_of(TypeList<Types...>) {
 
 constexpr auto infos = infos_of(AllQuantTypes{});
 constexpr auto operations = operations_of(AllQuantTypes{});
-static_assert(std::ranges::is_sorted(infos, std::ranges::less_equal{}, &QuantInfo::dtype) &&
-              std::ranges::adjacent_find(infos, {}, &QuantInfo::dtype) == infos.end());
+static_assert(std::ranges::is_sorted(infos, std::ranges::less_equal{}, &QuantInfo::dtype),
+              "all_types.h is ascending by number, each once");
 
 constexpr int unknown = -1;
 
 /// Position in the list by type number.
 constexpr auto index_by_dtype = [] {
-  std::array<std::int8_t, 256> index{};
+  std::array<std::int16_t, 256> index{};
   index.fill(unknown);
   for (std::size_t i = 0; i < infos.size(); ++i) {
-    index[static_cast<std::size_t>(infos[i].dtype)] = static_cast<std::int8_t>(i);
+    index[static_cast<std::size_t>(infos[i].dtype)] = static_cast<std::int16_t>(i);
   }
   return index;
 }();

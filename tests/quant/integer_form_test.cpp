@@ -106,8 +106,8 @@ TEST(IntegerForm, LargestSumsFitInThirtyTwoBits) {
       std::int64_t isum = 0;
       std::int64_t msum = 0;
       for (std::size_t i = 0; i < type.unit; ++i) {  // activations of the worst sign
-        isum += 127 * std::abs(integers.sub_scales[i / 16] * integers.codes[i]);
-        msum += 127 * std::abs(static_cast<int>(integers.sub_offsets[i / 16]));
+        isum += std::int64_t{127} * std::abs(integers.sub_scales[i / 16] * integers.codes[i]);
+        msum += std::int64_t{127} * std::abs(static_cast<int>(integers.sub_offsets[i / 16]));
       }
       EXPECT_LE(isum, std::numeric_limits<std::int32_t>::max()) << type.info.name;
       EXPECT_LE(msum, std::numeric_limits<std::int32_t>::max()) << type.info.name;

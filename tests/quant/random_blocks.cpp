@@ -29,7 +29,7 @@ void tame_scales(const QuantInfo& type, std::byte* block, bool subnormal) {
     for (const std::size_t offset : scales->offsets) {
       block[offset] = (block[offset] & std::byte{0x83}) | exponent;
     }
-  } else if (type.name == "IQ1_M") {  // sign and exponent are in the top nibble of the last word
+  } else if (type.name == "IQ1_M") {  // the top nibble of the last word: sign, top of the exponent
     block[55] = (block[55] & std::byte{0x8f}) | exponent;
   } else if (type.name == "MXFP4") {
     block[0] = static_cast<std::byte>(112 + std::to_integer<int>(block[0] & std::byte{31}));

@@ -26,7 +26,7 @@ struct IQ4_NL {
     std::uint8_t q[16];  // low nibbles: weights 0-15; high nibbles: 16-31
   };
 
-  static void to_integers(const Block& block, IntegerBlock& out) {
+  [[gnu::always_inline]] static void to_integers(const Block& block, IntegerBlock& out) {
     out.scales[0] = to_float(block.scale);
     out.sub_scales[0] = out.sub_scales[1] = 1;
     look_up_nibbles<16>(block.q, iq4_levels, out.codes.data());

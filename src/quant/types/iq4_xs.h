@@ -25,7 +25,7 @@ struct IQ4_XS {
     std::uint8_t q[128];         // per sub-block 16 bytes, as in IQ4_NL
   };
 
-  static void to_integers(const Block& block, IntegerBlock& out) {
+  [[gnu::always_inline]] static void to_integers(const Block& block, IntegerBlock& out) {
     out.scales[0] = to_float(block.scale);
     for (std::size_t g = 0; g < 8; ++g) {
       const int low = (block.scales_low[g / 2] >> (4 * (g % 2))) & 15;

@@ -27,7 +27,7 @@ struct MXFP4 {
     std::uint8_t q[16];  // low nibbles: weights 0-15; high nibbles: 16-31
   };
 
-  static void to_integers(const Block& block, IntegerBlock& out) {
+  [[gnu::always_inline]] static void to_integers(const Block& block, IntegerBlock& out) {
     out.scales[0] = power(block.exponent);
     out.sub_scales[0] = out.sub_scales[1] = 1;
     look_up_nibbles<16>(block.q, doubled_e2m1, out.codes.data());

@@ -39,7 +39,7 @@ struct NVFP4 {
     std::uint8_t q[32];  // per group 8 bytes; low nibbles: weights 0-7; high nibbles: 8-15
   };
 
-  static void to_integers(const Block& block, IntegerBlock& out) {
+  [[gnu::always_inline]] static void to_integers(const Block& block, IntegerBlock& out) {
     for (std::size_t group = 0; group < 4; ++group) {
       out.scales[group] = halved_e4m3[block.scales[group]];
       out.sub_scales[group] = 1;

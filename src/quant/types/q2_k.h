@@ -23,12 +23,12 @@ struct Q2_K {
     Half min_scale;
   };
 
-  static void to_integers(const Block& block, IntegerBlock& out) {
+  [[gnu::always_inline]] static void to_integers(const Block& block, IntegerBlock& out) {
     out.scales[0] = to_float(block.scale);
     out.offsets[0] = -to_float(block.min_scale);
     for (std::size_t i = 0; i < 16; ++i) {
-      out.sub_scales[i] = block.scales[i] & 15;
-      out.sub_offsets[i] = block.scales[i] >> 4;
+      out.sub_scales[i] = static_cast<std::int16_t>(block.scales[i] & 15);
+      out.sub_offsets[i] = static_cast<std::int16_t>(block.scales[i] >> 4);
     }
     for (std::size_t half = 0; half < 2; ++half) {
       for (std::size_t j = 0; j < 4; ++j) {

@@ -25,7 +25,7 @@ struct Q3_K {
     Half scale;
   };
 
-  static void to_integers(const Block& block, IntegerBlock& out) {
+  [[gnu::always_inline]] static void to_integers(const Block& block, IntegerBlock& out) {
     out.scales[0] = to_float(block.scale);
     unpack_scales(block.scales, out);
     for (std::size_t half = 0; half < 2; ++half) {
@@ -41,7 +41,7 @@ struct Q3_K {
   }
 
  private:
-  static void unpack_scales(const std::uint8_t* packed, IntegerBlock& out) {
+  [[gnu::always_inline]] static void unpack_scales(const std::uint8_t* packed, IntegerBlock& out) {
     const auto low_0 = load<std::uint32_t>(packed, 0);
     const auto low_4 = load<std::uint32_t>(packed, 4);
     const auto high = load<std::uint32_t>(packed, 8);

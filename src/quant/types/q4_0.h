@@ -21,7 +21,7 @@ struct Q4_0 {
     std::uint8_t q[16];  // low nibbles: weights 0-15; high nibbles: 16-31
   };
 
-  static void to_integers(const Block& block, IntegerBlock& out) {
+  [[gnu::always_inline]] static void to_integers(const Block& block, IntegerBlock& out) {
     out.scales[0] = to_float(block.scale);
     out.sub_scales[0] = out.sub_scales[1] = 1;
     unpack_nibbles<16>(block.q, 8, out.codes.data());

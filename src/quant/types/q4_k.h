@@ -25,7 +25,7 @@ struct Q4_K {
     std::uint8_t q[128];      // per 64 weights 32 bytes; low nibbles first
   };
 
-  static void to_integers(const Block& block, IntegerBlock& out) {
+  [[gnu::always_inline]] static void to_integers(const Block& block, IntegerBlock& out) {
     out.scales[0] = to_float(block.scale);
     out.offsets[0] = -to_float(block.min_scale);
     unpack_k_scales(block.scales, out);

@@ -22,7 +22,7 @@ struct Q5_0 {
     std::uint8_t q[16];    // low nibbles: weights 0-15; high nibbles: 16-31
   };
 
-  static void to_integers(const Block& block, IntegerBlock& out) {
+  [[gnu::always_inline]] static void to_integers(const Block& block, IntegerBlock& out) {
     out.scales[0] = to_float(block.scale);
     out.sub_scales[0] = out.sub_scales[1] = 1;
     unpack_five_bits(block.q, block.high, 16, out.codes.data());

@@ -23,10 +23,10 @@ struct Q6_K {
     Half scale;
   };
 
-  static void to_integers(const Block& block, IntegerBlock& out) {
+  [[gnu::always_inline]] static void to_integers(const Block& block, IntegerBlock& out) {
     out.scales[0] = to_float(block.scale);
     for (std::size_t i = 0; i < 16; ++i) {
-      out.sub_scales[i] = block.scales[i];
+      out.sub_scales[i] = static_cast<std::int16_t>(block.scales[i]);
     }
     for (std::size_t half = 0; half < 2; ++half) {
       const std::uint8_t* low = &block.low[64 * half];

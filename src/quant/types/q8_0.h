@@ -21,7 +21,7 @@ struct Q8_0 {
     std::int8_t q[32];
   };
 
-  static void to_integers(const Block& block, IntegerBlock& out) {
+  [[gnu::always_inline]] static void to_integers(const Block& block, IntegerBlock& out) {
     out.scales[0] = to_float(block.scale);
     out.sub_scales[0] = out.sub_scales[1] = 1;
     std::memcpy(out.codes.data(), block.q, sizeof block.q);

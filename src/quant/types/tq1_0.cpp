@@ -1,7 +1,6 @@
 #include "quant/types/tq1_0.h"
 
 namespace hearth::quant {
-
 namespace {
 
 /// weights[n_bytes * n + l] = scale * (digit n of packed[l] - 1)
