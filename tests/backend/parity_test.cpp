@@ -1,0 +1,189 @@
+/// The promise that the design rests on: the CPU backend returns the bits of the reference
+/// interpreter, whatever the kernel set, thread count, chunking and company in the batch.
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "backend/cpu/kernels/kernel_set.h"
+#include "backend/reference/reference_backend.h"
+#include "quant/registry.h"
+#include "tests/backend/step_runner.h"
+
+namespace hearth::backend {
+namespace {
+
+using graph::Family;
+using graph::TinyModel;
+using graph::TinySize;
+
+std::vector<std::string_view> kernel_set_names() {
+  std::vector<std::string_view> names;
+  for (const auto& set : cpu::supported_kernel_sets()) {
+    names.push_back(set.name);
+  }
+  return names;
+}
+
+std::vector<DType> decodable_types() {
+  std::vector<DType> types;
+  for (const auto& type : quant::all()) {
+    if (quant::is_float_decodable(type.dtype)) {
+      types.push_back(type.dtype);
+    }
+  }
+  return types;
+}
+
+/// The types of a mixed-precision file: both activation blocks, with and without offsets, floats.
+std::vector<DType> mixed_types() {
+  std::vector<DType> types;
+  for (const auto* name : {"Q4_1", "Q6_K", "Q4_K", "F16", "Q8_0"}) {
+    types.push_back(quant::find(name)->dtype);
+  }
+  return types;
+}
+
+/// The definition of the right answer: each sequence alone and in one piece.
+Logits reference_logits(const TinyModel& model, DType kv_dtype,
+                        const std::vector<Tokens>& sequences) {
+  const auto reference = make_reference_backend();
+  Logits logits;
+  for (const auto& tokens : sequences) {
+    logits.push_back(
+        run_schedule(*reference, model, kv_dtype, {tokens}, {.chunk = tokens.size()}).front());
+  }
+  return logits;
+}
+
+/// Logits that are all the same number, or not numbers, would make any comparison pass.
+void expect_varied(const Logits& logits) {
+  const auto& row = logits.front().back();
+  EXPECT_TRUE(std::isfinite(row.front()));
+  EXPECT_NE(row.front(), row.back());
+  EXPECT_NE(logits.front().front().front(), row.front());
+}
+
+class EveryType : public testing::TestWithParam<DType> {};
+
+TEST_P(EveryType, GivesTheReferenceBitsOnEveryKernelSet) {
+  const TinyModel model(Family::llama, {.n_layers = 1}, {GetParam()});
+  const std::vector<Tokens> sequences{random_tokens(6, model.size().vocab, 1)};
+  const auto expected = reference_logits(model, DType::f16, sequences);
+  expect_varied(expected);
+  for (const auto kernels : kernel_set_names()) {
+    const auto cpu = cpu_backend(kernels, 2);
+    for (const std::size_t chunk : {1, 6}) {
+      const auto actual = run_schedule(*cpu, model, DType::f16, sequences, {.chunk = chunk});
+      EXPECT_EQ(first_difference(expected, actual), "") << kernels << ", chunks of " << chunk;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Parity, EveryType, testing::ValuesIn(decodable_types()),
+                         [](const auto& each) { return std::string(quant::name(each.param)); });
+
+class EveryFamily : public testing::TestWithParam<Family> {};
+
+TEST_P(EveryFamily, GivesTheSameBitsForEveryThreadCountChunkAndCompany) {
+  const TinyModel model(GetParam(), {}, mixed_types());
+  const std::vector<Tokens> sequences{random_tokens(67, model.size().vocab, 1),
+                                      random_tokens(5, model.size().vocab, 2),
+                                      random_tokens(21, model.size().vocab, 3)};
+  const auto expected = reference_logits(model, DType::f16, sequences);
+  expect_varied(expected);
+  for (const int n_threads : {1, 2, 4}) {
+    const auto cpu = cpu_backend(kernel_set_names().front(), n_threads);
+    for (const std::size_t chunk : {1, 7, 64, 67}) {
+      const auto alone =
+          run_schedule(*cpu, model, DType::f16, {sequences.front()}, {.chunk = chunk});
+      EXPECT_EQ(first_difference(expected, alone), "")
+          << "alone, " << n_threads << " threads, chunks of " << chunk;
+      const auto together = run_schedule(*cpu, model, DType::f16, sequences, {.chunk = chunk});
+      EXPECT_EQ(first_difference(expected, together), "")
+          << "with two others, " << n_threads << " threads, chunks of " << chunk;
+    }
+  }
+}
+
+TEST_P(EveryFamily, GivesTheSameBitsForEveryKernelSetAndCacheType) {
+  const TinyModel model(GetParam(), {}, mixed_types());
+  const std::vector<Tokens> sequences{random_tokens(35, model.size().vocab, 4),
+                                      random_tokens(18, model.size().vocab, 5)};
+  for (const auto kv_dtype : {DType::f32, DType::f16, DType::bf16}) {
+    const auto expected = reference_logits(model, kv_dtype, sequences);
+    for (const auto kernels : kernel_set_names()) {
+      const auto cpu = cpu_backend(kernels, 2);
+      const auto actual = run_schedule(*cpu, model, kv_dtype, sequences, {.chunk = 7});
+      EXPECT_EQ(first_difference(expected, actual), "")
+          << kernels << ", cache of " << quant::name(kv_dtype);
+    }
+  }
+}
+
+TEST_P(EveryFamily, GivesTheSameBitsForAnyChoiceOfLogitRowsAndALargerBucket) {
+  const TinyModel model(GetParam(), {}, mixed_types());
+  const std::vector<Tokens> sequences{random_tokens(23, model.size().vocab, 6),
+                                      random_tokens(11, model.size().vocab, 7)};
+  const auto expected = reference_logits(model, DType::f16, sequences);
+  const auto cpu = cpu_backend(kernel_set_names().front(), 2);
+  for (const std::int64_t spare : {0, 9}) {
+    const auto actual = run_schedule(*cpu, model, DType::f16, sequences,
+                                     {.chunk = 5, .logits_every = 4, .spare_bucket_rows = spare});
+    EXPECT_EQ(first_difference(expected, actual), "") << spare << " spare rows";
+    EXPECT_TRUE(actual[0][1].empty());   // nobody asked
+    EXPECT_FALSE(actual[0][4].empty());  // every fourth row
+    EXPECT_FALSE(actual[0][22].empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Parity, EveryFamily, testing::Values(Family::llama, Family::gemma),
+                         [](const auto& each) {
+                           return each.param == Family::llama ? "Llama" : "Gemma";
+                         });
+
+TEST(CpuBackend, GivesTheReferenceBitsBeyondOneAttentionPartition) {
+  const TinySize size{.n_layers = 2,
+                      .embed = 24,  // no multiple of any block or vector
+                      .ffn = 40,
+                      .n_heads = 2,
+                      .n_kv_heads = 1,
+                      .head_dim = 12,
+                      .vocab = 19,
+                      .window = 600};
+  const TinyModel model(Family::gemma, size, {DType::f32});
+  const std::vector<Tokens> sequences{random_tokens(1100, size.vocab, 8)};
+  const auto expected = reference_logits(model, DType::f32, sequences);
+  for (const auto kernels : kernel_set_names()) {
+    const auto cpu = cpu_backend(kernels, 2);
+    const auto actual = run_schedule(*cpu, model, DType::f32, sequences, {.chunk = 300});
+    EXPECT_EQ(first_difference(expected, actual), "") << kernels;
+  }
+}
+
+TEST(CpuBackend, LetsANanInAWeightReachTheLogits) {
+  for (const auto dtype : decodable_types()) {
+    TinyModel model(Family::llama, {.n_layers = 1}, {DType::f32, dtype});
+    // All bits set: NaN in every float field of every format.
+    auto& bytes = model.storage().bytes(model.down_of_last_layer());
+    const auto& type = quant::info(model.weights()[index(model.down_of_last_layer())].tensor.dtype);
+    std::fill_n(bytes.begin(), type.block_bytes, std::byte{0xff});
+    std::vector<float> decoded(static_cast<std::size_t>(type.block_weights));
+    quant::decode(type.dtype, Bytes(bytes).first(static_cast<std::size_t>(type.block_bytes)),
+                  decoded);
+    if (!std::isnan(decoded.front())) {
+      continue;  // MXFP4 and NVFP4 have no NaN
+    }
+    const std::vector<Tokens> sequences{random_tokens(3, model.size().vocab, 9)};
+    for (const auto kernels : kernel_set_names()) {
+      const auto cpu = cpu_backend(kernels, 2);
+      const auto logits = run_schedule(*cpu, model, DType::f16, sequences, {.chunk = 3});
+      for (const float logit : logits.front().back()) {
+        ASSERT_TRUE(std::isnan(logit)) << kernels << ", " << type.name << ": " << logit;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth::backend

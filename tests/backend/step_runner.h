@@ -1,0 +1,39 @@
+#pragma once
+/// Feeds token sequences through a session in chunks, alone or together, and collects the logits.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "tests/graph/tiny_model.h"
+
+namespace hearth::backend {
+
+/// One prompt of a test.
+using Tokens = std::vector<TokenId>;
+Tokens random_tokens(std::size_t n, std::int64_t vocab, std::uint32_t seed);
+
+/// How sequences are cut into steps.
+struct Schedule {
+  std::size_t chunk = 1;               // rows of each sequence per step
+  std::size_t logits_every = 1;        // ask for the logits of every n-th row, and of the last
+  std::int64_t spare_bucket_rows = 0;  // rows of the bucket beyond the largest step
+};
+
+/// Logits of each position that asked for them, by sequence; empty for the others.
+using Logits = std::vector<std::vector<std::vector<float>>>;
+
+/// Runs all sequences side by side in a fresh session: each step takes a chunk of each, their rows
+/// dealt in turn, and their cache blocks lie scattered.
+Logits run_schedule(Backend& backend, const graph::TinyModel& model, DType kv_dtype,
+                    const std::vector<Tokens>& sequences, const Schedule& schedule);
+
+/// "" if every logit that `actual` has equals the one in `expected` bit for bit; otherwise the
+/// first difference.
+std::string first_difference(const Logits& expected, const Logits& actual);
+
+/// The CPU backend with a kernel set of this name.
+std::unique_ptr<Backend> cpu_backend(std::string_view kernels, int n_threads);
+
+}  // namespace hearth::backend
