@@ -1,0 +1,45 @@
+#pragma once
+/// Chooses the next token from logits.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "base/token_id.h"
+#include "sampling/candidates.h"
+#include "sampling/history.h"
+#include "sampling/params.h"
+#include "sampling/token_counter.h"
+
+namespace hearth::sampling {
+
+struct Choice {
+  TokenId token{};
+  /// Natural logarithm of the probability with which the token was drawn, after all stages; 0 for a
+  /// greedy choice.
+  double log_probability = 0.0;
+
+  bool operator==(const Choice&) const = default;
+};
+
+/// Owns nothing but working memory (20 bytes for each token of the vocabulary), so one serves all
+/// sequences of a thread and a rolled-back draft leaves nothing to undo. One thread at a time.
+class Sampler {
+ public:
+  explicit Sampler(std::size_t n_vocab);
+
+  /// A function of its arguments alone. `logits` has one entry for each token; `params` have passed
+  /// validate(); `position` is the place of the chosen token in its sequence. Allocates nothing.
+  /// Error internal: a logit is NaN or +infinity, or no token is left.
+  Result<Choice> sample(const SamplingParams& params, std::span<const float> logits,
+                        const History& history, std::int64_t position);
+
+ private:
+  std::vector<float> logits_;  // indexed by token id
+  TokenCounter counter_;
+  Candidates candidates_;
+};
+
+}  // namespace hearth::sampling

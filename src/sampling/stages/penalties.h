@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+
+#include "sampling/history.h"
+#include "sampling/params.h"
+#include "sampling/token_counter.h"
+
+namespace hearth::sampling {
+
+/// Repetition penalty r, once for each distinct token of the window: z > 0 ? z / r : z * r; then
+/// frequency and presence penalties, for each token that occurs: z -= occurrences * f + s.
+/// `logits` is indexed by token id. Source of the first: Keskar et al. 2019, "CTRL".
+void apply_penalties(const SamplingParams& params, const History& history, TokenCounter& counter,
+                     std::span<float> logits);
+
+}  // namespace hearth::sampling

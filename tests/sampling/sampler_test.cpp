@@ -1,0 +1,282 @@
+#include "sampling/sampler.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hearth::sampling {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+/// Every stage off: a draw from the plain softmax.
+SamplingParams plain() {
+  return {.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0};
+}
+
+Result<Choice> sample(const SamplingParams& params, const std::vector<float>& logits,
+                      const History& history = {}, std::int64_t position = 0) {
+  Sampler sampler(logits.size());
+  return sampler.sample(params, logits, history, position);
+}
+
+std::size_t token_of(const Result<Choice>& choice) {
+  return static_cast<std::size_t>(choice->token);
+}
+
+// --- greedy
+
+TEST(Greedy, TakesTheLargestLogit) {
+  EXPECT_EQ(sample({.temperature = 0}, {1, 3, 2}), (Choice{.token = TokenId{1}}));
+  EXPECT_EQ(sample({.temperature = -1}, {1, 3, 2}), (Choice{.token = TokenId{1}}));
+}
+
+TEST(Greedy, BreaksTiesByLowestId) {
+  EXPECT_EQ(sample({.temperature = 0}, {1, 3, 3, 3})->token, TokenId{1});
+}
+
+TEST(Greedy, IgnoresTheTruncatingStages) {
+  // Typical sampling would remove the likeliest token.
+  std::vector<float> logits(11, 0.0f);
+  logits[4] = 1.9f;
+  EXPECT_NE(sample({.temperature = 1e-6, .top_p = 1, .min_p = 0, .typical_p = 0.1}, logits)->token,
+            TokenId{4});
+  EXPECT_EQ(sample({.temperature = 0, .top_p = 1, .min_p = 0, .typical_p = 0.1}, logits)->token,
+            TokenId{4});
+}
+
+TEST(Greedy, ObeysBiasAndPenalties) {
+  const std::vector<TokenId> history{TokenId{1}};
+  EXPECT_EQ(sample({.temperature = 0, .logit_bias = {{TokenId{1}, -100}}}, {1, 3, 2})->token,
+            TokenId{2});
+  EXPECT_EQ(sample({.temperature = 0, .repeat_penalty = 2}, {1, 3, 2}, {.tokens = history})->token,
+            TokenId{2});
+}
+
+TEST(Greedy, IsWhatATinyTemperatureTendsTo) {
+  auto params = plain();
+  params.temperature = 1e-300;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    params.seed = seed;
+    EXPECT_EQ(sample(params, {1, 3, 2.99f})->token, TokenId{1});
+  }
+}
+
+// --- order
+
+TEST(Sampler, AppliesBiasBeforePenalties) {
+  // 1 + 3 = 4, halved 2: below 2.5. The other way round, 0.5 + 3 = 3.5 would win.
+  const std::vector<TokenId> history{TokenId{0}};
+  const SamplingParams params{
+      .temperature = 0, .repeat_penalty = 2, .logit_bias = {{TokenId{0}, 3}}};
+  EXPECT_EQ(sample(params, {1, 2.5f}, {.tokens = history})->token, TokenId{1});
+}
+
+TEST(Sampler, AppliesTopKBeforeTopP) {
+  // Of {0.4, 0.3, 0.3} top-k 2 leaves {0.57, 0.43}, where top-p 0.5 keeps one token; top-p 0.5 of
+  // all three would keep two.
+  auto params = plain();
+  params.top_k = 2;
+  params.top_p = 0.5;
+  const std::vector<float> logits{std::log(0.4f), std::log(0.3f), std::log(0.3f)};
+  for (params.seed = 0; params.seed < 50; ++params.seed) {
+    EXPECT_EQ(sample(params, logits)->token, TokenId{0});
+  }
+}
+
+TEST(Sampler, AppliesTemperatureAfterTruncation) {
+  // Top-p 0.6 keeps one token of {0.7, 0.2, 0.1}; at temperature 100 first it would keep two.
+  auto params = plain();
+  params.temperature = 100;
+  params.top_p = 0.6;
+  const std::vector<float> logits{std::log(0.7f), std::log(0.2f), std::log(0.1f)};
+  for (params.seed = 0; params.seed < 50; ++params.seed) {
+    EXPECT_EQ(sample(params, logits)->token, TokenId{0});
+  }
+}
+
+// --- distribution
+
+double chi_square(const std::vector<int>& counts, const std::vector<double>& probabilities,
+                  int n_draws) {
+  double sum = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const double expected = n_draws * probabilities[i];
+    sum += (counts[i] - expected) * (counts[i] - expected) / expected;
+  }
+  return sum;
+}
+
+TEST(Sampler, DrawsFromTheSoftmaxAcrossPositionsAndAcrossSeeds) {
+  constexpr int n_draws = 40000;
+  constexpr double quantile_9999 = 25.74;  // chi-square, 5 degrees of freedom
+  const std::vector<double> probabilities{0.05, 0.3, 0.02, 0.4, 0.2, 0.03};
+  std::vector<float> logits;
+  for (const double p : probabilities) {
+    logits.push_back(static_cast<float>(std::log(p)) + 5.0f);
+  }
+  Sampler sampler(logits.size());
+  std::vector<int> by_position(6);
+  std::vector<int> by_seed(6);
+  auto params = plain();
+  for (int i = 0; i < n_draws; ++i) {
+    params.seed = 1;
+    ++by_position[token_of(sampler.sample(params, logits, {}, i))];
+    params.seed = static_cast<std::uint64_t>(i);
+    ++by_seed[token_of(sampler.sample(params, logits, {}, 1))];
+  }
+  EXPECT_LT(chi_square(by_position, probabilities, n_draws), quantile_9999);
+  EXPECT_LT(chi_square(by_seed, probabilities, n_draws), quantile_9999);
+}
+
+TEST(Sampler, DrawsFromTheTruncatedAndHeatedDistribution) {
+  constexpr int n_draws = 40000;
+  constexpr double quantile_9999 = 18.42;  // chi-square, 2 degrees of freedom
+  auto params = plain();
+  params.top_k = 3;
+  params.temperature = 2;
+  const std::vector<float> logits{2, 0, 4, 1, 3};
+  const double total = std::exp(1.0) + std::exp(2.0) + std::exp(1.5);
+  Sampler sampler(logits.size());
+  std::vector<int> counts(5);
+  for (int i = 0; i < n_draws; ++i) {
+    ++counts[token_of(sampler.sample(params, logits, {}, i))];
+  }
+  EXPECT_EQ(counts[1] + counts[3], 0);
+  EXPECT_LT(
+      chi_square({counts[0], counts[2], counts[4]},
+                 {std::exp(1.0) / total, std::exp(2.0) / total, std::exp(1.5) / total}, n_draws),
+      quantile_9999);
+}
+
+TEST(Sampler, DrawsAtNeighbouringPositionsAndSeedsAreIndependent) {
+  constexpr int n_draws = 40000;
+  constexpr double quantile_9999 = 44.26;  // chi-square, 15 degrees of freedom
+  const std::vector<float> logits{0, 0, 0, 0};
+  Sampler sampler(logits.size());
+  const auto draw = [&](std::uint64_t seed, std::int64_t position) {
+    auto params = plain();
+    params.seed = seed;
+    return token_of(sampler.sample(params, logits, {}, position));
+  };
+  std::vector<int> by_position(16);
+  std::vector<int> by_seed(16);
+  for (int i = 0; i < n_draws; ++i) {
+    const auto seed = static_cast<std::uint64_t>(2 * i);
+    ++by_position[draw(3, 2 * i) * 4 + draw(3, 2 * i + 1)];
+    ++by_seed[draw(seed, 3) * 4 + draw(seed + 1, 3)];
+  }
+  const std::vector<double> even(16, 1.0 / 16);
+  EXPECT_LT(chi_square(by_position, even, n_draws), quantile_9999);
+  EXPECT_LT(chi_square(by_seed, even, n_draws), quantile_9999);
+}
+
+TEST(Sampler, ReportsTheLogarithmOfTheFinalProbability) {
+  auto params = plain();
+  params.top_k = 2;
+  const auto choice = sample(params, {std::log(0.6f), std::log(0.2f), std::log(0.1f)});
+  const double expected = choice->token == TokenId{0} ? std::log(0.75) : std::log(0.25);
+  EXPECT_NEAR(choice->log_probability, expected, 1e-6);
+}
+
+// --- a function of its arguments
+
+TEST(Sampler, DoesNotDependOnWhatItSampledBefore) {
+  std::vector<float> logits(500);
+  std::vector<TokenId> history;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    logits[i] = static_cast<float>((i * 7919) % 503) * 0.02f;
+    history.push_back(TokenId{static_cast<int>(i % 37)});
+  }
+  const SamplingParams params{.repeat_penalty = 1.2, .frequency_penalty = 0.1, .seed = 9};
+  const SamplingParams other{.temperature = 3,
+                             .top_k = 0,
+                             .typical_p = 0.5,
+                             .repeat_penalty = 0.9,
+                             .presence_penalty = 1,
+                             .repeat_last_n = -1,
+                             .logit_bias = {{TokenId{5}, -100}}};
+  Sampler shared(logits.size());
+  for (std::int64_t position = 0; position < 50; ++position) {
+    const auto alone = sample(params, logits, {.tokens = history}, position);
+    ASSERT_TRUE(shared.sample(other, logits, {.tokens = history}, position));
+    EXPECT_EQ(shared.sample(params, logits, {.tokens = history}, position), alone);
+  }
+}
+
+// --- faults
+
+TEST(Sampler, RefusesNanWithItsPlace) {
+  for (const double temperature : {0.0, 0.8}) {
+    const auto choice = sample({.temperature = temperature}, {1, 2, nan}, {}, 17);
+    ASSERT_FALSE(choice);
+    EXPECT_EQ(choice.error().code, ErrorCode::internal);
+    EXPECT_EQ(choice.error().message,
+              "position 17: the logit of token 2 is nan, expected a number");
+  }
+}
+
+TEST(Sampler, RefusesNanOfABannedToken) {
+  const SamplingParams params{.temperature = 0, .logit_bias = {{TokenId{1}, -100}}};
+  EXPECT_FALSE(sample(params, {1, nan}));
+}
+
+TEST(Sampler, RefusesPlusInfinity) {
+  EXPECT_FALSE(sample(plain(), {1, infinity}));
+}
+
+TEST(Sampler, RefusesAnEditThatOverflows) {
+  const std::vector<TokenId> history{TokenId{0}};
+  EXPECT_FALSE(sample({.repeat_penalty = 1e-6}, {3e38f, 1}, {.tokens = history}));
+}
+
+TEST(Sampler, RefusesWhenEveryTokenIsBanned) {
+  for (const double temperature : {0.0, 0.8}) {
+    const auto choice = sample({.temperature = temperature}, {-infinity, -infinity});
+    ASSERT_FALSE(choice);
+    EXPECT_EQ(choice.error().code, ErrorCode::internal);
+    EXPECT_THAT(choice.error().message, HasSubstr("every token is banned"));
+    EXPECT_FALSE(sample({.temperature = temperature, .logit_bias = {{TokenId{0}, -100}}}, {1}));
+  }
+}
+
+TEST(Sampler, NeverDrawsABannedToken) {
+  auto params = plain();
+  params.temperature = 100;
+  params.min_keep = 4;
+  params.top_p = 0.5;
+  for (params.seed = 0; params.seed < 200; ++params.seed) {
+    const auto choice = sample(params, {1, -infinity, 1, -infinity});
+    EXPECT_TRUE(choice->token == TokenId{0} || choice->token == TokenId{2});
+  }
+}
+
+TEST(Sampler, AlwaysFindsATokenAmongExtremeLogits) {
+  const std::array extremes{-3e38f, -1e-40f, 0.0f, 1e-40f, 88.0f, 3e38f, -infinity};
+  for (int round = 0; round < 500; ++round) {
+    std::vector<float> logits{extremes.at(static_cast<std::size_t>(round) % 6)};
+    for (int i = 0; i < 6; ++i) {
+      logits.push_back(extremes.at(static_cast<std::size_t>((round + 3) * (i + 5) * 31) % 7));
+    }
+    const SamplingParams params{.temperature = round % 2 == 0 ? 1e-300 : 100,
+                                .top_k = round % 5,
+                                .top_p = round % 3 == 0 ? 0.01 : 1,
+                                .min_p = round % 7 == 0 ? 1 : 0.0,
+                                .typical_p = round % 4 == 0 ? 0.01 : 1,
+                                .seed = static_cast<std::uint64_t>(round)};
+    const auto choice = sample(params, logits);
+    ASSERT_TRUE(choice) << choice.error().message;
+    EXPECT_GT(logits[token_of(choice)], -infinity);
+    EXPECT_LE(choice->log_probability, 0);
+  }
+}
+
+}  // namespace
+}  // namespace hearth::sampling
