@@ -28,6 +28,14 @@ else()
 endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 
+# libc++ has std::jthread and std::stop_token, complete and header-only, but hides them up to version 19.
+set(CMAKE_REQUIRED_FLAGS "-std=c++20")
+check_cxx_source_compiles("#include <thread>\nint main() { std::jthread thread; }" HEARTH_JTHREAD)
+unset(CMAKE_REQUIRED_FLAGS)
+if(NOT HEARTH_JTHREAD)
+  target_compile_definitions(hearth_options INTERFACE _LIBCPP_ENABLE_EXPERIMENTAL)
+endif()
+
 # Contraction off: a*b+c rounds twice unless the source says fma, so every build gives the same bits.
 target_compile_options(hearth_options INTERFACE
   -Wall -Wextra -Wno-missing-field-initializers  # designated initialisers leave the rest at its defaults

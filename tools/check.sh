@@ -31,7 +31,7 @@ check() {
   fi
 }
 
-cpp_files() { git ls-files -- '*.h' '*.cpp'; }
+cpp_files() { git ls-files -- '*.h' '*.cpp' '*.inl'; }
 
 format() { cpp_files | xargs "$clang_format" --dry-run -Werror; }
 

@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".mm", ".metal"}
+SOURCE_SUFFIXES = {".h", ".cpp", ".inl", ".cu", ".mm", ".metal"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 LIBRARY = re.compile(r"hearth_library\(\s*(\w+)([^)]*)\)")
 COMMENT = re.compile(r"#[^\n]*")
