@@ -130,21 +130,28 @@ Result<bool> Engine::step() {
 }
 
 void Engine::admit_waiting() {
-  // The blocks for the longest possible answer are taken at once, so an admitted sequence never
-  // runs out.
+  auto n_running = std::count_if(sequences_.begin(), sequences_.end(),
+                                 [](const auto& sequence) { return sequence->is_running(); });
   for (auto& sequence : sequences_) {
-    if (!sequence->block_table.empty() || sequence->finished || sequence->error) {
+    if (!sequence->is_waiting()) {
       continue;
     }
-    const auto prompt = static_cast<std::int64_t>(sequence->n_prompt);
-    const std::int64_t answer =
-        sequence->request.max_tokens < 0 ? options_.context : sequence->request.max_tokens;
-    const std::int64_t length =
-        std::min(options_.context, prompt + std::min(answer, options_.context));
-    if (!pool_.allocate(ceil_div(length, graph::kv_block_tokens), sequence->block_table)) {
-      return;  // first come first served: later ones wait too
+    // First come, first served. The blocks for the longest possible answer are taken at once, so
+    // that an admitted sequence never runs out.
+    if (n_running == options_.max_sequences ||
+        !pool_.allocate(ceil_div(longest(*sequence), graph::kv_block_tokens),
+                        sequence->block_table)) {
+      return;
     }
+    ++n_running;
   }
+}
+
+std::int64_t Engine::longest(const Sequence& sequence) const {
+  const auto n_prompt = static_cast<std::int64_t>(sequence.n_prompt);
+  const std::int64_t room = options_.context - n_prompt;
+  const std::int64_t wanted = sequence.request.max_tokens;
+  return n_prompt + (wanted < 0 ? room : std::min(wanted, room));
 }
 
 Result<void> Engine::run_step(const std::vector<Sequence*>& running,

@@ -80,6 +80,8 @@ class Engine {
 
   [[nodiscard]] Result<void> check(const Request& request) const;
   void admit_waiting();
+  /// Tokens of prompt and answer together, at most.
+  [[nodiscard]] std::int64_t longest(const Sequence& sequence) const;
   Result<void> run_step(const std::vector<Sequence*>& running,
                         const std::vector<std::int64_t>& rows);
   void choose_token(Sequence& sequence, std::span<const float> logits);

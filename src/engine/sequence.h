@@ -25,6 +25,7 @@ struct Sequence {
   std::optional<FinishReason> finished;
   std::optional<Error> error;
 
+  [[nodiscard]] bool is_waiting() const { return block_table.empty() && !finished && !error; }
   [[nodiscard]] bool is_running() const { return !block_table.empty() && !finished && !error; }
   [[nodiscard]] std::size_t n_output() const { return tokens.size() - n_prompt; }
   [[nodiscard]] std::int64_t n_pending() const {
