@@ -23,6 +23,16 @@ template <class T>
   return value;
 }
 
+/// Memory seen as an array of T: the caller knows that it is aligned for T and holds such values.
+template <class T>
+[[nodiscard]] T* as_array(std::byte* bytes) {
+  return static_cast<T*>(static_cast<void*>(bytes));
+}
+template <class T>
+[[nodiscard]] const T* as_array(const std::byte* bytes) {
+  return static_cast<const T*>(static_cast<const void*>(bytes));
+}
+
 template <class T>
   requires std::is_trivially_copyable_v<T>
 void store(void* bytes, T value, std::size_t offset = 0) {

@@ -40,7 +40,7 @@ struct ValueDesc {
 /// bucket.
 struct Weight {
   std::string name;
-  TensorView tensor;  // borrowed from the mapped file
+  TensorView tensor;  // borrowed from the mapped file, aligned for the elements of its type
 };
 
 using WeightTable = std::vector<Weight>;

@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "base/bytes.h"
+
 namespace hearth {
 
 /// Owned, zero-filled, 64-byte aligned host memory. Move-only. Pages are only touched when used.
@@ -28,11 +30,11 @@ class Buffer {
   /// The memory seen as an array of T (f32 activations, int8 codes).
   template <class T>
   [[nodiscard]] T* data(std::int64_t offset_bytes = 0) {
-    return static_cast<T*>(static_cast<void*>(bytes_.data() + offset_bytes));
+    return as_array<T>(bytes_.data() + offset_bytes);
   }
   template <class T>
   [[nodiscard]] const T* data(std::int64_t offset_bytes = 0) const {
-    return static_cast<const T*>(static_cast<const void*>(bytes_.data() + offset_bytes));
+    return as_array<T>(bytes().data() + offset_bytes);
   }
 
  private:

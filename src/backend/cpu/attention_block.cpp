@@ -34,8 +34,7 @@ class AttentionBlockKernel final : public LaunchKernel {
 
   void run(const Worker& worker, const RunContext& run) const override {
     const std::int64_t n_rows = run.step.n_rows();
-    auto* queries =
-        static_cast<float*>(static_cast<void*>(run.shared_scratch));  // [rows, n_heads * head_dim]
+    auto* queries = as_array<float>(run.shared_scratch);  // [rows, n_heads * head_dim]
     const auto share = worker.share(n_rows);
     for (std::int64_t row = share.begin; row < share.end; ++row) {
       store_row(worker, run, row, queries);
@@ -77,7 +76,7 @@ class AttentionBlockKernel final : public LaunchKernel {
   void store_row(const Worker& worker, const RunContext& run, std::int64_t row,
                  float* queries) const {
     const std::int32_t position = run.step.positions[static_cast<std::size_t>(row)];
-    auto* cosines = static_cast<float*>(static_cast<void*>(run.scratch_of(worker)));
+    auto* cosines = as_array<float>(run.scratch_of(worker));
     float* sines = cosines + params_.head_dim / 2;
     float* key = sines + params_.head_dim / 2;
     if (rope_) {

@@ -52,7 +52,7 @@ struct ValueRef {
     return desc.axis == graph::RowAxis::batch ? step.n_rows() : step.n_logit_rows();
   }
   [[nodiscard]] float* data(const RunContext& run) const {
-    return static_cast<float*>(static_cast<void*>(run.arena + offset));
+    return as_array<float>(run.arena + offset);
   }
 
   graph::ValueDesc desc;

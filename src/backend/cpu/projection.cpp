@@ -20,7 +20,6 @@ namespace {
 
 constexpr std::int64_t alignment = 64;        // bytes, between arrays in scratch
 constexpr std::int64_t max_private_rows = 4;  // up to here every thread prepares all rows itself
-constexpr std::int64_t gate_rows = 16;        // weight rows per gated tile
 constexpr std::array<int, 2> code_blocks{256,
                                          32};  // the activation blocks that integer formats use
 
@@ -41,7 +40,7 @@ class Carver {
 
   template <class T>
   T* take(std::int64_t n) {
-    T* array = base_ == nullptr ? nullptr : static_cast<T*>(static_cast<void*>(base_ + used_));
+    T* array = base_ == nullptr ? nullptr : as_array<T>(base_ + used_);
     used_ += round_up(n * static_cast<std::int64_t>(sizeof(T)), alignment);
     return array;
   }
@@ -96,7 +95,7 @@ class ProjectionKernel final : public LaunchKernel {
     Carver own(run.scratch_of(worker));
     auto* int8_row = own.take<std::int8_t>(n_in());
     auto* matmul_scratch = own.take<std::byte>(matmul_scratch_bytes(n_in()));
-    auto* tile = own.take<float>(2 * gate_rows * input_.desc.rows);
+    auto* tile = own.take<float>(2 * panel_rows * input_.desc.rows);
     Carver shared(run.shared_scratch);
     Carver& store = private_rows ? own : shared;
     const Prepared prepared = carve(store, private_rows ? max_private_rows : input_.desc.rows);
@@ -127,7 +126,7 @@ class ProjectionKernel final : public LaunchKernel {
     Carver measure(nullptr);
     measure.take<std::int8_t>(n_in());
     measure.take<std::byte>(matmul_scratch_bytes(n_in()));
-    measure.take<float>(2 * gate_rows * input_.desc.rows);
+    measure.take<float>(2 * panel_rows * input_.desc.rows);
     carve(measure, max_private_rows);
     return measure.used();
   }
@@ -206,9 +205,15 @@ class ProjectionKernel final : public LaunchKernel {
     }
   }
 
+  /// This thread's weight rows: whole panels, save for the last.
+  static Worker::Range share_of_rows(const Worker& worker, std::int64_t n_out) {
+    const auto panels = worker.share(ceil_div(n_out, panel_rows));
+    return {panels.begin * panel_rows, std::min(panels.end * panel_rows, n_out)};
+  }
+
   void run_part(const Worker& worker, const RunContext& run, const Prepared& prepared,
                 std::int64_t n_rows, const Part& part, std::byte* scratch) const {
-    const auto share = worker.share(part.n_out);
+    const auto share = share_of_rows(worker, part.n_out);
     float* out = (residual_ ? output_ : part.output).data(run) + share.begin;
     multiply(run, prepared, n_rows, part, share.begin, share.end - share.begin, out, part.n_out,
              scratch);
@@ -225,10 +230,10 @@ class ProjectionKernel final : public LaunchKernel {
   void run_gated(const Worker& worker, const RunContext& run, const Prepared& prepared,
                  std::int64_t n_rows, std::byte* scratch, float* tile) const {
     const std::int64_t n_out = parts_[0].n_out;
-    const auto share = worker.share(n_out);
-    float* up_tile = tile + gate_rows * input_.desc.rows;
-    for (std::int64_t begin = share.begin; begin < share.end; begin += gate_rows) {
-      const std::int64_t n = std::min(gate_rows, share.end - begin);
+    const auto share = share_of_rows(worker, n_out);
+    float* up_tile = tile + panel_rows * input_.desc.rows;
+    for (std::int64_t begin = share.begin; begin < share.end; begin += panel_rows) {
+      const std::int64_t n = std::min(panel_rows, share.end - begin);
       multiply(run, prepared, n_rows, parts_[0], begin, n, tile, n, scratch);
       multiply(run, prepared, n_rows, parts_[1], begin, n, up_tile, n, scratch);
       for (std::int64_t row = 0; row < n_rows; ++row) {

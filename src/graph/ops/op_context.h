@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "graph/kv_cache.h"
 #include "graph/step.h"
@@ -41,7 +42,7 @@ inline const TensorView& tensor(const WeightTable& weights, WeightId id) {
 
 /// The numbers of a weight that its shape rule requires to be F32.
 inline const float* f32_data(const WeightTable& weights, WeightId id) {
-  return reinterpret_cast<const float*>(tensor(weights, id).data.data());
+  return as_array<float>(tensor(weights, id).data.data());
 }
 
 /// For shape rules: the named weight must have exactly this shape.

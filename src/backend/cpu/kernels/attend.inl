@@ -18,7 +18,7 @@ struct AttendScratch {
   float* sums;    // [group], of the current partition; the running totals follow
 
   AttendScratch(std::byte* memory, std::int64_t group, std::int64_t head_dim)
-      : rows(static_cast<float*>(static_cast<void*>(memory))),
+      : rows(as_array<float>(memory)),
         scores(rows + graph::kv_block_tokens * head_dim),
         values(scores + group * graph::attention_partition),
         maxima(values + group * head_dim),
@@ -109,7 +109,7 @@ inline void merge_partition(const AttendScratch& s, std::int64_t group, std::int
   }
 }
 
-HEARTH_KERNEL void attend(const AttendTask& task) {
+[[HEARTH_TARGET, gnu::flatten]] void attend(const AttendTask& task) {
   const std::int64_t group = task.params->n_heads / task.params->n_kv_heads;
   const std::int64_t head_dim = task.params->head_dim;
   const AttendScratch s(task.scratch, group, head_dim);

@@ -1,8 +1,9 @@
+#include <immintrin.h>
+
 #include "backend/cpu/kernels/sets.h"
 
-#define HEARTH_KERNEL                                                                        \
-  [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,bmi2,prefer-vector-width=512"), \
-    gnu::flatten]]
+#define HEARTH_TARGET gnu::target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,bmi2")
+#define HEARTH_LANES "backend/cpu/kernels/lanes_avx512.inl"
 #include "backend/cpu/kernels/kernel_set.inl"
 
 KernelSet avx512_kernels() {

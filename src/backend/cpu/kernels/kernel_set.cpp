@@ -1,10 +1,12 @@
 #include "backend/cpu/kernels/kernel_set.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <utility>
 
 #include "backend/cpu/kernels/sets.h"
+#include "base/checked.h"
 #include "base/fail.h"
 
 namespace hearth::backend::cpu {
@@ -43,9 +45,8 @@ Result<KernelSet> choose_kernel_set() {
 }
 
 std::int64_t matmul_scratch_bytes(std::int64_t n_in) {
-  // int16 weights, two f32 per 16 weights, one int16 per 16 weights; or f32 weights.
-  const std::int64_t integer = n_in * 2 + n_in / 16 * (4 + 4 + 2);
-  return integer > n_in * 4 ? integer : n_in * 4;
+  // Per weight an int16, and per 16 weights two f32 and an int16; or an f32 per weight.
+  return panel_rows * std::max(n_in * 2 + n_in / 16 * (4 + 4 + 2), round_up(n_in, 4) * 4);
 }
 
 std::int64_t attend_scratch_bytes(const graph::AttentionParams& params) {

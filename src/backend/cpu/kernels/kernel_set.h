@@ -13,6 +13,9 @@
 
 namespace hearth::backend::cpu {
 
+/// Weight rows that a matrix product works on at once; a multiple of it wastes nothing.
+inline constexpr std::int64_t panel_rows = 16;
+
 /// Activations of some rows, in the form that a weight format multiplies with. Unused forms are
 /// null.
 struct ActivationRows {

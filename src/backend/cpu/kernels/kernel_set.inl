@@ -1,16 +1,19 @@
 /// The whole kernel set, compiled once per instruction set: the including file defines
-/// HEARTH_KERNEL, the attributes of every entry point, and then calls make_kernel_set(name).
+/// HEARTH_TARGET, the attribute that names the instructions, and HEARTH_LANES, the file that
+/// implements sixteen lanes with them, and then calls make_kernel_set(name).
 ///
-/// HEARTH_KERNEL carries `target(...)` instead of the file having its own compiler flags, and
-/// `flatten`: everything an entry point calls is inlined into it. So no inline function of a shared
-/// header is ever emitted with instructions that another machine lacks, which the linker might pick
-/// for everyone.
+/// Functions carry the attribute instead of the file having compiler flags of its own, and entry
+/// points are flattened: everything they call is inlined into them. So no inline function of a
+/// shared header is ever emitted with instructions that another machine lacks, which the linker
+/// might pick for everyone.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include "backend/cpu/kernels/kernel_set.h"
+#include "base/bytes.h"
 #include "base/lanes.h"
 #include "base/math.h"
 #include "graph/ops/rms_norm.h"
@@ -21,16 +24,17 @@
 namespace hearth::backend::cpu {
 namespace {
 
+#include HEARTH_LANES
 #include "backend/cpu/kernels/attend.inl"
 #include "backend/cpu/kernels/matmul.inl"
 
-HEARTH_KERNEL void rms_norm(const float* x, const float* weight, std::int64_t n, float eps,
-                            float* y) {
+[[HEARTH_TARGET, gnu::flatten]] void rms_norm(const float* x, const float* weight, std::int64_t n,
+                                              float eps, float* y) {
   graph::rms_norm_run(x, weight, n, eps, y);
 }
 
-HEARTH_KERNEL void gate_values(graph::ActivationKind kind, const float* gate, const float* up,
-                               std::int64_t n, float* out) {
+[[HEARTH_TARGET, gnu::flatten]] void gate_values(graph::ActivationKind kind, const float* gate,
+                                                 const float* up, std::int64_t n, float* out) {
   if (kind == graph::ActivationKind::silu) {
     for (std::int64_t i = 0; i < n; ++i) {
       out[i] = canonical_silu(gate[i]) * up[i];
