@@ -1,0 +1,39 @@
+#include "chat/template/html.h"
+
+#include <string_view>
+
+namespace hearth::chat {
+namespace {
+
+std::string_view entity(char c) {
+  switch (c) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '\'':
+      return "&#39;";
+    default:
+      return "&#34;";
+  }
+}
+
+}  // namespace
+
+Result<Value> escape_html(Runtime& runtime, const Text& text) {
+  TextWriter out(runtime.budget());
+  const std::string_view bytes = text.bytes();
+  std::size_t copied = 0;
+  for (std::size_t at = bytes.find_first_of("&<>'\""); at != std::string_view::npos;
+       at = bytes.find_first_of("&<>'\"", copied)) {
+    HEARTH_TRY(out.append(text, copied, at));
+    HEARTH_TRY(out.append(entity(bytes[at]), text.origin_at(at)));
+    copied = at + 1;
+  }
+  HEARTH_TRY(out.append(text, copied, bytes.size()));
+  return Value(out.take()).as_markup();
+}
+
+}  // namespace hearth::chat

@@ -1,0 +1,44 @@
+#include "chat/template/limits.h"
+
+#include "base/fail.h"
+
+namespace hearth::chat {
+
+Result<void> Budget::spend_steps(std::size_t n) {
+  if (n > static_cast<std::size_t>(steps_left_)) {
+    return fail(ErrorCode::out_of_memory, "the template takes more than {} steps", limits_.n_steps);
+  }
+  steps_left_ -= static_cast<std::int64_t>(n);
+  return {};
+}
+
+Result<void> Budget::spend_text(std::size_t n_bytes, std::size_t n_before) {
+  if (n_bytes > limits_.output_bytes || n_before > limits_.output_bytes - n_bytes) {
+    return fail(ErrorCode::out_of_memory, "the template makes a text of more than {} bytes",
+                limits_.output_bytes);
+  }
+  if (n_bytes > work_left_) {
+    return fail(ErrorCode::out_of_memory, "the template makes more than {} bytes of text in all",
+                limits_.work_bytes);
+  }
+  work_left_ -= n_bytes;
+  return {};
+}
+
+Result<void> Budget::spend_list(std::size_t n_items) {
+  if (n_items > limits_.list_items) {
+    return fail(ErrorCode::out_of_memory, "the template makes a list of {} items, more than {}",
+                n_items, limits_.list_items);
+  }
+  return spend_steps(n_items);
+}
+
+Result<void> Budget::check_depth(int depth) const {
+  if (depth >= limits_.depth) {
+    return fail(ErrorCode::out_of_memory, "the template nests more than {} levels deep",
+                limits_.depth);
+  }
+  return {};
+}
+
+}  // namespace hearth::chat

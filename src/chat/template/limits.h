@@ -1,0 +1,48 @@
+#pragma once
+/// What one render may use. Templates come from model files and are hostile input.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result.h"
+
+namespace hearth::chat {
+
+/// The defaults leave room for a conversation of thousands of messages and stop a hostile template
+/// within about a second.
+struct Limits {
+  std::int64_t n_steps = 10'000'000;     // evaluated nodes and list elements touched
+  std::size_t output_bytes = 16u << 20;  // of the rendered prompt, and of any one text
+  std::size_t work_bytes = 256u << 20;   // of all texts made on the way; bounds memory too
+  std::size_t list_items = 100'000;      // of any list a template makes, as in Jinja's sandbox
+  std::size_t n_objects = 100'000;       // namespaces and macros
+  int n_nested_calls = 64;               // macros calling macros
+  int depth = 800;                       // nested evaluations; about 1 kB of stack each
+};
+
+/// Counts down what is left of the limits. Errors: out_of_memory naming the limit.
+class Budget {
+ public:
+  explicit Budget(const Limits& limits)
+      : limits_(limits), steps_left_(limits.n_steps), work_left_(limits.work_bytes) {}
+
+  Result<void> spend_steps(std::size_t n);
+  /// For `n_bytes` about to be appended to a text that has `n_before`.
+  Result<void> spend_text(std::size_t n_bytes, std::size_t n_before = 0);
+  /// For a search through `n_bytes`.
+  Result<void> spend_scan(std::size_t n_bytes) { return spend_steps(1 + n_bytes / 16); }
+  /// For a list of `n_items` that is about to be made.
+  Result<void> spend_list(std::size_t n_items);
+
+  /// Whether evaluation may nest one level deeper than `depth`.
+  [[nodiscard]] Result<void> check_depth(int depth) const;
+
+  [[nodiscard]] const Limits& limits() const { return limits_; }
+
+ private:
+  Limits limits_;
+  std::int64_t steps_left_;
+  std::size_t work_left_;
+};
+
+}  // namespace hearth::chat
