@@ -10,7 +10,7 @@ namespace hearth::sampling {
 namespace {
 
 constexpr double lowest = std::numeric_limits<double>::lowest();
-constexpr double above_zero = std::numeric_limits<double>::min();
+constexpr double above_zero = 1e-9;
 constexpr double widest_penalty = 1e6;  // keeps every edited logit finite
 
 struct Range {
@@ -23,6 +23,10 @@ struct Range {
 Result<void> check(const Range& range) {
   if (range.value >= range.low && range.value <= range.high) {  // false for NaN
     return {};
+  }
+  if (range.low == lowest) {
+    return fail(ErrorCode::invalid_argument, "{}: expected a number up to {:g}, found {}",
+                range.name, range.high, range.value);
   }
   return fail(ErrorCode::invalid_argument, "{}: expected a number from {:g} to {:g}, found {}",
               range.name, range.low, range.high, range.value);

@@ -24,7 +24,7 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-/// Owns nothing but working memory (20 bytes for each token of the vocabulary), so one serves all
+/// Owns nothing but working memory (32 bytes for each token of the vocabulary), so one serves all
 /// sequences of a thread and a rolled-back draft leaves nothing to undo. One thread at a time.
 class Sampler {
  public:

@@ -1,30 +1,40 @@
 #include "sampling/softmax.h"
 
-#include <cstddef>
-
-// The fused multiply-adds of canonical_exp are library calls on the oldest x86-64 processors and
-// single instructions since 2013. The results are the same bits, so the faster version is chosen at
-// run time.
-#if defined(__x86_64__) && defined(__ELF__)
-#define HEARTH_WITH_FMA_WHERE_PRESENT __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
-#define HEARTH_WITH_FMA_WHERE_PRESENT
-#endif
-
 namespace hearth::sampling {
 namespace {
 
-HEARTH_WITH_FMA_WHERE_PRESENT
-void replace_by_weights(float* logits, std::size_t n, float max_logit) {
-  for (std::size_t i = 0; i < n; ++i) {
-    logits[i] = canonical_exp(logits[i] - max_logit);
+[[gnu::always_inline]] inline void replace_by_weights(std::span<float> logits, float max_logit) {
+  for (float& logit : logits) {
+    logit = canonical_exp(logit - max_logit);
   }
 }
+
+// The fused multiply-adds of canonical_exp are library calls in a program for every x86-64
+// processor, and single instructions, eight times faster, on nearly all of them. The bits are the
+// same. (Not target_clones: its resolver runs before the thread sanitizer is ready.)
+#ifdef __x86_64__
+[[gnu::target("avx2,fma")]] void replace_by_weights_with_fma(std::span<float> logits,
+                                                             float max_logit) {
+  replace_by_weights(logits, max_logit);
+}
+
+void replace_by_weights_fast(std::span<float> logits, float max_logit) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    replace_by_weights_with_fma(logits, max_logit);
+  } else {
+    replace_by_weights(logits, max_logit);
+  }
+}
+#else
+void replace_by_weights_fast(std::span<float> logits, float max_logit) {
+  replace_by_weights(logits, max_logit);
+}
+#endif
 
 }  // namespace
 
 Softmax softmax_in_place(std::span<float> logits, float max_logit) {
-  replace_by_weights(logits.data(), logits.size(), max_logit);
+  replace_by_weights_fast(logits, max_logit);
   double total = 0.0;
   for (const float weight : logits) {
     total += weight;

@@ -118,9 +118,9 @@ TEST(Sampler, DrawsFromTheSoftmaxAcrossPositionsAndAcrossSeeds) {
   constexpr int n_draws = 40000;
   constexpr double quantile_9999 = 25.74;  // chi-square, 5 degrees of freedom
   const std::vector<double> probabilities{0.05, 0.3, 0.02, 0.4, 0.2, 0.03};
-  std::vector<float> logits;
-  for (const double p : probabilities) {
-    logits.push_back(static_cast<float>(std::log(p)) + 5.0f);
+  std::vector<float> logits(probabilities.size());
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    logits[i] = static_cast<float>(std::log(probabilities[i])) + 5.0f;
   }
   Sampler sampler(logits.size());
   std::vector<int> by_position(6);
@@ -168,14 +168,14 @@ TEST(Sampler, DrawsAtNeighbouringPositionsAndSeedsAreIndependent) {
   };
   std::vector<int> by_position(16);
   std::vector<int> by_seed(16);
-  for (int i = 0; i < n_draws; ++i) {
-    const auto seed = static_cast<std::uint64_t>(2 * i);
-    ++by_position[draw(3, 2 * i) * 4 + draw(3, 2 * i + 1)];
+  for (std::int64_t even = 0; even < 2 * n_draws; even += 2) {
+    const auto seed = static_cast<std::uint64_t>(even);
+    ++by_position[draw(3, even) * 4 + draw(3, even + 1)];
     ++by_seed[draw(seed, 3) * 4 + draw(seed + 1, 3)];
   }
-  const std::vector<double> even(16, 1.0 / 16);
-  EXPECT_LT(chi_square(by_position, even, n_draws), quantile_9999);
-  EXPECT_LT(chi_square(by_seed, even, n_draws), quantile_9999);
+  const std::vector<double> equal(16, 1.0 / 16);
+  EXPECT_LT(chi_square(by_position, equal, n_draws), quantile_9999);
+  EXPECT_LT(chi_square(by_seed, equal, n_draws), quantile_9999);
 }
 
 TEST(Sampler, ReportsTheLogarithmOfTheFinalProbability) {

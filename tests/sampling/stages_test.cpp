@@ -24,6 +24,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 
 std::vector<TokenId> ids(std::initializer_list<int> values) {
   std::vector<TokenId> result;
+  result.reserve(values.size());
   for (const int value : values) {
     result.push_back(TokenId{value});
   }
@@ -39,6 +40,7 @@ Candidates candidates_of(const std::vector<float>& logits) {
 /// Logits whose softmax is exactly proportional to `weights`.
 std::vector<float> logits_of(std::initializer_list<double> weights) {
   std::vector<float> logits;
+  logits.reserve(weights.size());
   for (const double weight : weights) {
     logits.push_back(static_cast<float>(std::log(weight)));
   }
@@ -47,6 +49,7 @@ std::vector<float> logits_of(std::initializer_list<double> weights) {
 
 std::vector<int> alive(const Candidates& candidates) {
   std::vector<int> result;
+  result.reserve(candidates.size());
   for (const Candidate& candidate : candidates.alive()) {
     result.push_back(static_cast<int>(candidate.token));
   }
@@ -249,6 +252,7 @@ TEST(Temperature, CloseToZeroDoesNotOverflow) {
 std::vector<double> brute_softmax(const std::vector<float>& logits) {
   const double largest = *std::max_element(logits.begin(), logits.end());
   std::vector<double> p;
+  p.reserve(logits.size());
   for (const float logit : logits) {
     p.push_back(std::exp(logit - largest));
   }
@@ -316,6 +320,7 @@ std::vector<int> brute_typical(const SamplingParams& params, const std::vector<f
     entropy -= x * std::log(x);
   }
   std::vector<double> distance;
+  distance.reserve(p.size());
   for (const double x : p) {
     distance.push_back(std::abs(-std::log(x) - entropy));
   }
@@ -355,6 +360,7 @@ TEST(TruncatingStages, AgreeWithBruteForceOnRandomLogits) {
 
 TEST(Stages, ActInTheDocumentedOrder) {
   std::vector<std::string_view> names;
+  names.reserve(logit_stages.size() + candidate_stages.size());
   for (const LogitStage& stage : logit_stages) {
     names.push_back(stage.name);
   }
