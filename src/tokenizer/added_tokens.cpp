@@ -23,12 +23,12 @@ Result<AddedTokens> AddedTokens::create(const TokenTable& tokens) {
     if (text.size() > max_added_token_bytes) {
       return fail(ErrorCode::invalid_file,
                   "tokens[{}]: {} is an added token of {} bytes, at most {} are allowed", i,
-                  quoted(text), text.size(), max_added_token_bytes);
+                  in_quotes(text), text.size(), max_added_token_bytes);
     }
     // Cutting out anything else would leave text that is no longer UTF-8.
     if (!is_valid_utf8(text)) {
       return fail(ErrorCode::invalid_file, "tokens[{}]: the added token {} is not valid UTF-8", i,
-                  quoted(text));
+                  in_quotes(text));
     }
     (needs_trust ? in_trusted_text : anywhere).push_back({text, token});
   }

@@ -28,7 +28,7 @@ Result<void> ByteFallback::encode(std::string_view text, std::vector<TokenId>& t
   }
   if (!unknown_) {
     return fail(ErrorCode::invalid_argument,
-                "the vocabulary has no token for {}, nor tokens for its bytes", quoted(text));
+                "the vocabulary has no token for {}, nor tokens for its bytes", in_quotes(text));
   }
   if (tokens.empty() || tokens.back() != *unknown_) {
     tokens.push_back(*unknown_);

@@ -32,7 +32,7 @@ Result<RankedMerges> RankedMerges::create(const TokenTable& tokens,
     if (space == std::string_view::npos || space + 1 == merge.size()) {
       return fail(ErrorCode::invalid_file,
                   "merges[{}]: expected two parts with a space between them, found {}", rank,
-                  quoted(merge));
+                  in_quotes(merge));
     }
     const std::string_view left = merge.substr(0, space);
     const std::string_view right = merge.substr(space + 1);
@@ -43,8 +43,8 @@ Result<RankedMerges> RankedMerges::create(const TokenTable& tokens,
     if (!left_token || !right_token || !result) {
       const std::string_view missing = !left_token ? left : !right_token ? right : joined;
       return fail(ErrorCode::invalid_file,
-                  "merges[{}]: {} needs the token {}, which does not exist", rank, quoted(merge),
-                  quoted(missing));
+                  "merges[{}]: {} needs the token {}, which does not exist", rank, in_quotes(merge),
+                  in_quotes(missing));
     }
     // Plain text must not grow into a control token; published tokenizers never get here, because
     // they cut such texts out beforehand.

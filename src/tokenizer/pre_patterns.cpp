@@ -103,7 +103,7 @@ constexpr std::array pre_tokenizers{
         .names = {"tiny_aya", "cohere2moe"},
         // Published as \d{1,3}(?=(?:\d{3})*\b), which is quadratic for long numbers.
         // The same in linear time: whole numbers; the digits before a last multiple of three.
-        .stages = {R"((?<!\p{Nd})\p{Nd}++(?![\p{L}\p{M}\p{Pc}]))",
+        .stages = {R"((?<!\p{Nd})\p{Nd}++(?![\p{L}\p{M}\p{N}\p{Pc}]))",
                    R"(\A\p{Nd}{1,2}(?=(?:\p{Nd}{3})++\z))", GPT4O}},
     PreTokenizer{.names = {"seed-coder"},
                  .stages = {CONTRACTION "|" WORD R"(|\p{N}| ?[^\s\p{L}\p{N}\r\n]+|)" SPACES}},
@@ -159,11 +159,11 @@ Result<const PreTokenizer*> find_pre_tokenizer(std::string_view name) {
   for (const Unhandled& known : unhandled) {
     if (known.name == wanted) {
       return fail(ErrorCode::unsupported, "pre: the pre-tokenizer {} is not handled yet: {}",
-                  quoted(wanted), known.reason);
+                  in_quotes(wanted), known.reason);
     }
   }
   return fail(ErrorCode::unsupported, "pre: no pre-tokenizer is known by the name {}",
-              quoted(wanted));
+              in_quotes(wanted));
 }
 
 }  // namespace hearth::tokenizer

@@ -51,7 +51,7 @@ Result<TokenTable> TokenTable::create(const Vocabulary& vocabulary, Spelling spe
       if (!byte) {
         return fail(ErrorCode::invalid_file,
                     "tokens[{}]: a byte token must be \"<0x00>\" to \"<0xFF>\", found {}", i,
-                    quoted(text));
+                    in_quotes(text));
       }
       const char character = static_cast<char>(*byte);
       entry.bytes = table.keep({&character, 1});
@@ -68,7 +68,7 @@ Result<TokenTable> TokenTable::create(const Vocabulary& vocabulary, Spelling spe
     }
     if (const auto earlier = table.by_text_.insert(text, token)) {
       return fail(ErrorCode::invalid_file, "tokens[{}] and tokens[{}] have the same text {}",
-                  static_cast<std::int32_t>(*earlier), i, quoted(text));
+                  static_cast<std::int32_t>(*earlier), i, in_quotes(text));
     }
   }
   return table;

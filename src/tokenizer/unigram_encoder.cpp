@@ -21,16 +21,13 @@ namespace {
 constexpr std::size_t max_unigram_bytes = 512;    // bounds the work per character
 constexpr double unknown_character_penalty = 10;  // below the lowest score, as in SentencePiece
 
-/// Runs of spaces become one; none is left at either end.
+/// Runs of spaces become one; none is left at the beginning.
 std::string collapse_spaces(std::string_view text) {
   std::string collapsed;
   for (const char c : text) {
     if (c != ' ' || (!collapsed.empty() && collapsed.back() != ' ')) {
       collapsed.push_back(c);
     }
-  }
-  if (!collapsed.empty() && collapsed.back() == ' ') {
-    collapsed.pop_back();
   }
   return collapsed;
 }
@@ -72,7 +69,14 @@ class UnigramEncoder : public TextEncoder {
     if (normalized.empty()) {
       return normalized;
     }
-    return (options_.add_space_prefix ? std::string(visible_space) : "") + show_spaces(normalized);
+    std::string shown = show_spaces(normalized);
+    if (options_.add_space_prefix) {
+      shown.insert(0, visible_space);
+    }
+    while (options_.remove_extra_whitespaces && shown.ends_with(visible_space)) {
+      shown.resize(shown.size() - visible_space.size());
+    }
+    return shown;
   }
 
   /// steps[i] ends at byte i.
@@ -152,7 +156,7 @@ Result<std::unique_ptr<TextEncoder>> make_unigram_encoder(const Vocabulary& voca
     if (text.size() > max_unigram_bytes) {
       return fail(ErrorCode::invalid_file,
                   "tokens[{}]: {} has {} bytes, at most {} are allowed in a unigram vocabulary", i,
-                  quoted(text), text.size(), max_unigram_bytes);
+                  in_quotes(text), text.size(), max_unigram_bytes);
     }
     entries.push_back({text, token});
   }

@@ -95,7 +95,7 @@ Result<void> check_lists(const Vocabulary& vocabulary) {
   return check_ids(vocabulary);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t longest = 48;
   const bool is_cut = text.size() > longest;
   std::string shown = "\"";

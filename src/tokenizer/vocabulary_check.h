@@ -17,6 +17,6 @@ Result<void> check_lists(const Vocabulary& vocabulary);
 
 /// `text` for an error message: in quotes, shortened, with control characters and invalid bytes
 /// made visible.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace hearth::tokenizer
