@@ -101,8 +101,9 @@ Result<graph::RopeParams> read_rope(const ArchKeys& keys, const HyperParams& par
   }
   graph::Yarn yarn;
   HEARTH_ASSIGN(yarn.ext_factor, keys.get_or<float>("rope.scaling.yarn_ext_factor", 1.0f));
-  HEARTH_ASSIGN(const auto attn_factor, keys.positive_or("rope.scaling.attn_factor", 1.0f));
-  HEARTH_ASSIGN(yarn.attn_factor, keys.positive_or("rope.scaling.yarn_attn_factor", attn_factor));
+  HEARTH_ASSIGN(yarn.attn_factor, keys.positive_or("rope.scaling.attn_factor", 1.0f));
+  // A checkpoint that names its attention factor means the whole of it, logarithmic term included.
+  HEARTH_ASSIGN(yarn.magnitude, keys.get_or<float>("rope.scaling.yarn_attn_factor", 0.0f));
   HEARTH_ASSIGN(yarn.beta_fast, keys.positive_or("rope.scaling.yarn_beta_fast", 32.0f));
   HEARTH_ASSIGN(yarn.beta_slow, keys.positive_or("rope.scaling.yarn_beta_slow", 1.0f));
   HEARTH_ASSIGN(const auto original_context, keys.count_or("rope.scaling.original_context_length",

@@ -5,7 +5,6 @@
 #include <numbers>
 
 #include "base/fail.h"
-#include "base/math.h"
 #include "graph/builder.h"
 
 namespace hearth::graph {
@@ -47,35 +46,11 @@ RopeTable::RopeTable(const RopeParams& params, const WeightTable& weights) {
     frequencies.push_back(static_cast<float>(frequency));
   }
   if (params.yarn) {
-    magnitude = params.yarn->attn_factor;
-    if (params.yarn->ext_factor != 0) {
-      magnitude *= 1.0f + 0.1f * std::log(1.0f / params.position_scale);
-    }
+    const auto& yarn = *params.yarn;
+    const float growth =
+        yarn.ext_factor != 0 ? 1.0f + 0.1f * std::log(1.0f / params.position_scale) : 1.0f;
+    magnitude = yarn.magnitude > 0 ? yarn.magnitude : yarn.attn_factor * growth;
   }
-}
-
-void RopeTable::angles(std::int32_t position, float* cosines, float* sines) const {
-  for (std::size_t pair = 0; pair < frequencies.size(); ++pair) {
-    const auto angle =
-        canonical_sincos(static_cast<double>(position) * static_cast<double>(frequencies[pair]));
-    cosines[pair] = angle.cos * magnitude;
-    sines[pair] = angle.sin * magnitude;
-  }
-}
-
-void rotate_head(const RopeParams& params, const float* cosines, const float* sines,
-                 const float* in, float* out) {
-  const std::int64_t half = params.n_rot / 2;
-  const bool adjacent = params.pairing == RopePairing::adjacent;
-  for (std::int64_t pair = 0; pair < half; ++pair) {
-    const std::int64_t first = adjacent ? 2 * pair : pair;
-    const std::int64_t second = adjacent ? 2 * pair + 1 : pair + half;
-    const float a = in[first];
-    const float b = in[second];
-    out[first] = std::fma(a, cosines[pair], -(b * sines[pair]));
-    out[second] = std::fma(a, sines[pair], b * cosines[pair]);
-  }
-  std::copy(in + params.n_rot, in + params.head_dim, out + params.n_rot);
 }
 
 Result<ValueDesc> Rope::infer(std::span<const ValueDesc> inputs, const WeightTable& weights,

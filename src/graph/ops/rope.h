@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <vector>
 
+#include "base/math.h"
 #include "graph/ops/op_context.h"
 
 namespace hearth::graph {
@@ -19,7 +21,8 @@ enum class RopePairing : std::uint8_t {
 /// in GGUF.
 struct Yarn {
   float ext_factor = 1.0f;  // 0 switches the frequency ramp off
-  float attn_factor = 1.0f;
+  float attn_factor = 1.0f;  // on top of the magnitude 1 + 0.1 ln(factor)
+  float magnitude = 0;       // instead of both; 0: not given
   float beta_fast = 32.0f;
   float beta_slow = 1.0f;
   float original_context = 0;
@@ -58,14 +61,35 @@ struct RopeTable {
   RopeTable(const RopeParams& params, const WeightTable& weights);
 
   /// cos and sin of every pair at `position`, each [n_rot / 2], times the magnitude.
-  void angles(std::int32_t position, float* cosines, float* sines) const;
+  void angles(std::int32_t position, float* cosines, float* sines) const {
+    for (std::size_t pair = 0; pair < frequencies.size(); ++pair) {
+      const auto angle =
+          canonical_sincos(static_cast<double>(position) * static_cast<double>(frequencies[pair]));
+      cosines[pair] = angle.cos * magnitude;
+      sines[pair] = angle.sin * magnitude;
+    }
+  }
 
   std::vector<float> frequencies;  // radians per position, [n_rot / 2]
   float magnitude = 1.0f;
 };
 
 /// Rotates one head: in and out are [head_dim] and may be the same.
-void rotate_head(const RopeParams& params, const float* cosines, const float* sines,
-                 const float* in, float* out);
+inline void rotate_head(const RopeParams& params, const float* cosines, const float* sines,
+                        const float* in, float* out) {
+  const std::int64_t half = params.n_rot / 2;
+  const bool adjacent = params.pairing == RopePairing::adjacent;
+  for (std::int64_t pair = 0; pair < half; ++pair) {
+    const std::int64_t first = adjacent ? 2 * pair : pair;
+    const std::int64_t second = adjacent ? 2 * pair + 1 : pair + half;
+    const float a = in[first];
+    const float b = in[second];
+    out[first] = std::fma(a, cosines[pair], -(b * sines[pair]));
+    out[second] = std::fma(a, sines[pair], b * cosines[pair]);
+  }
+  for (std::int64_t i = params.n_rot; i < params.head_dim; ++i) {
+    out[i] = in[i];
+  }
+}
 
 }  // namespace hearth::graph
