@@ -13,8 +13,9 @@ inline constexpr std::string_view gguf_magic = "GGUF";
 inline constexpr std::uint32_t oldest_gguf_version = 2;
 inline constexpr std::uint32_t newest_gguf_version = 3;
 
-// The smallest key (empty text aside): length, one byte, type, one byte of value; and the smallest
-// tensor info: length, one byte, n_dims, type, offset. They bound the counts by the file size.
+// The smallest key (name length, name of one byte, type, value of one byte) and the smallest entry
+// of the directory (name length, name of one byte, n_dims, type, offset) bound their counts by the
+// size of the file.
 inline constexpr std::uint64_t min_key_bytes = 8 + 1 + 4 + 1;
 inline constexpr std::uint64_t min_tensor_info_bytes = 8 + 1 + 4 + 4 + 8;
 

@@ -45,8 +45,8 @@ struct WriteOptions {
 /// the keys in their order without split.*; general.quantization_version = 2 is added when a tensor
 /// is quantized and the key is absent.
 /// Errors: invalid_argument for a name, key, shape or type that no reader would accept, and for a
-/// producer that hands over too few or too many bytes; io; whatever a producer returns. Then
-/// nothing is left behind.
+/// producer that hands over too few or too many bytes; io; whatever a producer returns. No partial
+/// file is left behind.
 Result<std::vector<std::filesystem::path>> write_gguf(const std::filesystem::path& path,
                                                       const Metadata& metadata,
                                                       std::span<const TensorToWrite> tensors,
