@@ -7,7 +7,7 @@ namespace hearth::chat {
 namespace {
 
 Result<bool> equal_lists(Budget& budget, const List& a, const List& b) {
-  if (a.is_tuple != b.is_tuple || a.items.size() != b.items.size()) {
+  if (a.is_tuple() != b.is_tuple() || a.items.size() != b.items.size()) {
     return false;
   }
   for (std::size_t i = 0; i < a.items.size(); ++i) {
@@ -84,7 +84,7 @@ Result<bool> less(Budget& budget, const Value& a, const Value& b) {
   }
   const List* x = a.as_list();
   const List* y = b.as_list();
-  if (x && y && x->is_tuple == y->is_tuple) {
+  if (x && y && x->is_tuple() == y->is_tuple()) {
     return less_lists(budget, *x, *y);
   }
   for (const Value* value : {&a, &b}) {

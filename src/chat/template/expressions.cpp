@@ -171,7 +171,7 @@ Result<Value> Evaluator::evaluate_node(const Concatenation& node) {
     HEARTH_ASSIGN(const Value operand, evaluate(*expression));
     HEARTH_TRY(write_str(text, operand));
   }
-  return Value(text.take());
+  return text.take_value();
 }
 
 Result<bool> Evaluator::compare(Comparison op, const Value& a, const Value& b) {

@@ -20,6 +20,11 @@ Arguments without_first(const Arguments& arguments, std::size_t n) {
   return rest;
 }
 
+/// These filters take anything false for an empty list.
+Result<Value> items_of(Runtime& runtime, const Value& subject) {
+  return subject.is_truthy() ? to_list(runtime, subject) : Result<Value>(Value(List{}));
+}
+
 Result<Value> attribute_or_default(Runtime& runtime, const Value& item,
                                    const Arguments& arguments) {
   const Value* otherwise = arguments.find_keyword("default");
@@ -33,7 +38,7 @@ Result<Value> map_filter(Runtime& runtime, const Value& subject, const Arguments
   if (!is_attribute && arguments.positional.empty()) {
     return fail(ErrorCode::invalid_file, "map: needs a filter or an attribute");
   }
-  HEARTH_ASSIGN(const Value list, to_list(runtime, subject));
+  HEARTH_ASSIGN(const Value list, items_of(runtime, subject));
   std::vector<Value> mapped;
   const Arguments rest = is_attribute ? Arguments() : without_first(arguments, 1);
   for (const Value& item : list.as_list()->items) {
@@ -49,7 +54,7 @@ Result<Value> map_filter(Runtime& runtime, const Value& subject, const Arguments
       mapped.push_back(std::move(value));
     }
   }
-  return runtime.make_list(std::move(mapped));
+  return runtime.make_list(std::move(mapped), ListKind::generator);
 }
 
 /// Keeps the items (or drops them) that pass the test named by the first argument, or are true
@@ -62,7 +67,7 @@ Result<Value> selection_filter(Runtime& runtime, const Value& subject, const Arg
   }
   const bool has_test_name = arguments.positional.size() > n_before_test;
   const Arguments rest = has_test_name ? without_first(arguments, n_before_test + 1) : Arguments();
-  HEARTH_ASSIGN(const Value list, to_list(runtime, subject));
+  HEARTH_ASSIGN(const Value list, items_of(runtime, subject));
   std::vector<Value> selected;
   for (const Value& item : list.as_list()->items) {
     HEARTH_TRY(runtime.budget().spend_steps(1));
@@ -79,7 +84,7 @@ Result<Value> selection_filter(Runtime& runtime, const Value& subject, const Arg
       selected.push_back(item);
     }
   }
-  return runtime.make_list(std::move(selected));
+  return runtime.make_list(std::move(selected), ListKind::generator);
 }
 
 constexpr std::array filters{

@@ -49,13 +49,14 @@ Result<Value> list_filter(Runtime& runtime, const Value& subject, const Argument
 Result<Value> items_filter(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   HEARTH_TRY(bind_arguments("items", arguments, {}));
   if (subject.is_undefined()) {
-    return Value(List{});
+    return Value(List{{}, ListKind::generator});
   }
   if (!subject.as_dict()) {
     return fail(ErrorCode::invalid_file, "items: expected a mapping, found '{}'",
                 subject.type_name());
   }
-  return runtime.call(*find_method(subject, "items"), {});
+  HEARTH_ASSIGN(const Value items, runtime.call(*find_method(subject, "items"), {}));
+  return runtime.make_list(items.as_list()->items, ListKind::generator);
 }
 
 Result<Value> first_filter(Runtime& runtime, const Value& subject, const Arguments& arguments) {
@@ -80,7 +81,7 @@ Result<Value> reverse_filter(Runtime& runtime, const Value& subject, const Argum
   HEARTH_ASSIGN(const Value list, to_list(runtime, subject));
   std::vector<Value> items = list.as_list()->items;
   std::reverse(items.begin(), items.end());
-  return runtime.make_list(std::move(items));
+  return runtime.make_list(std::move(items), ListKind::generator);
 }
 
 Result<Value> join_filter(Runtime& runtime, const Value& subject, const Arguments& arguments) {
@@ -182,7 +183,7 @@ Result<Value> unique_filter(Runtime& runtime, const Value& subject, const Argume
       items.push_back(item);
     }
   }
-  return runtime.make_list(std::move(items));
+  return runtime.make_list(std::move(items), ListKind::generator);
 }
 
 template <bool wants_largest>

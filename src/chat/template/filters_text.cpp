@@ -106,7 +106,7 @@ Result<Value> indent_filter(Runtime& runtime, const Value& subject, const Argume
     HEARTH_TRY(out.append(*line.as_text()));
     is_first = false;
   }
-  return Value(out.take());
+  return out.take_value();
 }
 
 Result<Value> truncate_filter(Runtime& runtime, const Value& subject, const Arguments& arguments) {
@@ -134,7 +134,7 @@ Result<Value> truncate_filter(Runtime& runtime, const Value& subject, const Argu
   TextWriter out(runtime.budget());
   HEARTH_TRY(out.append(*text, 0, cut));
   HEARTH_TRY(out.append(end));
-  return Value(out.take());
+  return out.take_value();
 }
 
 Result<std::optional<std::string>> json_indent(const Value& indent) {
@@ -177,7 +177,7 @@ Result<Value> tojson_filter(Runtime& runtime, const Value& subject, const Argume
   }
   TextWriter out(runtime.budget());
   HEARTH_TRY(write_json(out, subject, style));
-  return Value(out.take());
+  return out.take_value();
 }
 
 Result<Value> safe_filter(Runtime& runtime, const Value& subject, const Arguments& arguments) {

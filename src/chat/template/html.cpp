@@ -33,7 +33,8 @@ Result<Value> escape_html(Runtime& runtime, const Text& text) {
     copied = at + 1;
   }
   HEARTH_TRY(out.append(text, copied, bytes.size()));
-  return Value(out.take()).as_markup();
+  HEARTH_ASSIGN(const Value escaped, out.take_value());
+  return escaped.as_markup();
 }
 
 }  // namespace hearth::chat

@@ -60,13 +60,13 @@ class JsonWriter {
     if (const Text* text = value.as_text()) {
       return write_text(*text);
     }
-    if (const List* list = value.as_list()) {
+    if (const List* list = value.as_list(); list && list->is_indexed()) {
       return write_list(*list);
     }
     if (const Dict* dict = value.as_dict()) {
       return write_dict(*dict);
     }
-    if (value.is_undefined() || value.as_object()) {
+    if (value.is_undefined() || value.as_object() || value.as_list()) {
       return fail(ErrorCode::invalid_file, "tojson: a value of type {} has no JSON form",
                   value.type_name());
     }

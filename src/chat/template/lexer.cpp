@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
 #include "base/fail.h"
+#include "chat/template/literals.h"
 #include "chat/template/unicode.h"
 
 namespace hearth::chat {
@@ -262,8 +261,13 @@ class Lexer {
 
   Result<void> lex_token(std::string& open_brackets) {
     const char c = peek();
+    const std::string_view rest = std::string_view(source_).substr(at_);
     if (is_digit(c)) {
-      return lex_number();
+      const bool follows_dot = at_ > 0 && source_[at_ - 1] == '.';  // a.0.1 is two subscripts
+      return push_literal(read_number(rest, !follows_dot));
+    }
+    if (c == '\'' || c == '"') {
+      return push_literal(read_string(rest));
     }
     if (is_name_start(c)) {
       const auto begin = at_;
@@ -273,7 +277,7 @@ class Lexer {
       push(TokenKind::name, source_.substr(begin, at_ - begin));
       return {};
     }
-    return c == '\'' || c == '"' ? lex_string() : lex_symbol(open_brackets);
+    return lex_symbol(open_brackets);
   }
 
   Result<void> lex_symbol(std::string& open_brackets) {
@@ -298,143 +302,13 @@ class Lexer {
     return {};
   }
 
-  /// Reads digits, which single underscores may separate, and returns them without the underscores.
-  template <class IsDigit>
-  std::string take_digits(IsDigit is_wanted) {
-    std::string digits;
-    while (is_wanted(peek()) || (peek() == '_' && is_wanted(peek(1)))) {
-      if (peek() != '_') {
-        digits.push_back(peek());
-      }
-      advance(1);
+  /// Appends what `literal` read and passes it.
+  Result<void> push_literal(Result<SpelledLiteral> literal) {
+    if (!literal) {
+      return error(line_, literal.error().message);
     }
-    return digits;
-  }
-
-  Result<void> lex_number() {
-    constexpr std::string_view prefixes = "bBoOxX";
-    if (peek() == '0' && prefixes.find(peek(1)) != std::string_view::npos) {
-      return lex_prefixed_integer();
-    }
-    const bool follows_dot = at_ > 0 && source_[at_ - 1] == '.';  // a.0.1 is two subscripts
-    std::string spelling = take_digits(is_digit);
-    bool is_real = false;
-    if (!follows_dot && peek() == '.' && is_digit(peek(1))) {
-      is_real = true;
-      advance(1);
-      spelling += "." + take_digits(is_digit);
-    }
-    const std::size_t sign = peek(1) == '+' || peek(1) == '-' ? 1 : 0;
-    if (!follows_dot && (peek() == 'e' || peek() == 'E') && is_digit(peek(1 + sign))) {
-      is_real = true;
-      spelling += source_.substr(at_, 1 + sign);
-      advance(1 + sign);
-      spelling += take_digits(is_digit);
-    }
-    return is_real ? push_real(spelling) : push_integer(spelling, 10);
-  }
-
-  Result<void> lex_prefixed_integer() {
-    const char kind = static_cast<char>(peek(1) | 0x20);  // lower case
-    const int base = kind == 'b' ? 2 : kind == 'o' ? 8 : 16;
-    advance(2);
-    const auto is_wanted = [base](char c) {
-      const char low = static_cast<char>(c | 0x20);
-      const int digit = is_digit(c) ? c - '0' : low >= 'a' && low <= 'f' ? low - 'a' + 10 : 16;
-      return digit < base;
-    };
-    return push_integer(take_digits(is_wanted), base);
-  }
-
-  Result<void> push_integer(const std::string& digits, int base) {
-    std::int64_t value = 0;
-    const char* end = digits.data() + digits.size();
-    const auto parsed = std::from_chars(digits.data(), end, value, base);
-    if (parsed.ec != std::errc() || parsed.ptr != end) {
-      return error(line_, format("the integer '{}' does not fit in 64 bits", digits));
-    }
-    tokens_.push_back({TokenKind::integer, line_, digits, value});
-    return {};
-  }
-
-  Result<void> push_real(const std::string& spelling) {
-    tokens_.push_back({TokenKind::real, line_, spelling, std::strtod(spelling.c_str(), nullptr)});
-    return {};
-  }
-
-  Result<void> lex_string() {
-    const int line = line_;
-    const char quote = peek();
-    advance(1);
-    std::string text;
-    while (at_ < source_.size() && peek() != quote) {
-      if (peek() == '\\') {
-        HEARTH_TRY(lex_escape(text));
-      } else {
-        text.push_back(peek());
-        advance(1);
-      }
-    }
-    if (at_ == source_.size()) {
-      return error(line, "the string is never closed");
-    }
-    advance(1);
-    tokens_.push_back({TokenKind::string, line, std::move(text), std::int64_t{0}});
-    return {};
-  }
-
-  /// A backslash sequence of Python's; unknown ones stay as they are.
-  Result<void> lex_escape(std::string& text) {
-    struct Simple {
-      char letter;
-      std::string_view meaning;
-    };
-    constexpr std::array simple{Simple{'n', "\n"},  Simple{'t', "\t"}, Simple{'r', "\r"},
-                                Simple{'\\', "\\"}, Simple{'\'', "'"}, Simple{'"', "\""},
-                                Simple{'a', "\a"},  Simple{'b', "\b"}, Simple{'f', "\f"},
-                                Simple{'v', "\v"},  Simple{'\n', ""}};
-    struct Hex {
-      char letter;
-      std::size_t n_digits;
-    };
-    constexpr std::array hex{Hex{'x', 2}, Hex{'u', 4}, Hex{'U', 8}};
-    const char letter = peek(1);
-    for (const auto& [wanted, meaning] : simple) {
-      if (letter == wanted) {
-        text += meaning;
-        advance(2);
-        return {};
-      }
-    }
-    for (const auto& [wanted, n_digits] : hex) {
-      if (letter == wanted) {
-        return lex_code_point(text, 2, n_digits, 16);
-      }
-    }
-    if (letter >= '0' && letter <= '7') {
-      std::size_t n_digits = 1;
-      while (n_digits < 3 && peek(1 + n_digits) >= '0' && peek(1 + n_digits) <= '7') {
-        ++n_digits;
-      }
-      return lex_code_point(text, 1, n_digits, 8);
-    }
-    text.push_back('\\');
-    advance(1);
-    return {};
-  }
-
-  Result<void> lex_code_point(std::string& text, std::size_t skipped, std::size_t n_digits,
-                              int base) {
-    const std::string digits = source_.substr(std::min(at_ + skipped, source_.size()), n_digits);
-    std::uint32_t code = 0;
-    const char* end = digits.data() + digits.size();
-    const auto parsed = std::from_chars(digits.data(), end, code, base);
-    const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
-    if (digits.size() != n_digits || parsed.ptr != end || code > 0x10FFFF || is_surrogate) {
-      return error(line_, format("the escape '\\{}{}' names no character", peek(1), digits));
-    }
-    append_utf8(text, static_cast<char32_t>(code));
-    advance(skipped + n_digits);
+    tokens_.push_back({literal->kind, line_, std::move(literal->text), literal->number});
+    advance(literal->n_bytes);
     return {};
   }
 

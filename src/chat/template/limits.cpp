@@ -17,12 +17,25 @@ Result<void> Budget::spend_text(std::size_t n_bytes, std::size_t n_before) {
     return fail(ErrorCode::out_of_memory, "the template makes a text of more than {} bytes",
                 limits_.output_bytes);
   }
-  if (n_bytes > work_left_) {
+  if (n_bytes > copies_left_) {
     return fail(ErrorCode::out_of_memory, "the template makes more than {} bytes of text in all",
-                limits_.work_bytes);
+                limits_.copied_bytes);
   }
-  work_left_ -= n_bytes;
+  copies_left_ -= n_bytes;
   return {};
+}
+
+Result<std::shared_ptr<const void>> Budget::lease(std::size_t n_bytes) {
+  constexpr std::size_t overhead_bytes = 160;  // of even the shortest text and its handle
+  const std::size_t n = n_bytes + overhead_bytes;
+  if (n > limits_.live_bytes || *live_bytes_ > limits_.live_bytes - n) {
+    return fail(ErrorCode::out_of_memory, "the template keeps more than {} bytes of text",
+                limits_.live_bytes);
+  }
+  *live_bytes_ += n;
+  // The deleter shares the counter, because a text may outlive the budget.
+  return std::shared_ptr<const void>(live_bytes_.get(),
+                                     [live = live_bytes_, n](const void*) { *live -= n; });
 }
 
 Result<void> Budget::spend_list(std::size_t n_items) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "base/result.h"
 
@@ -11,28 +12,33 @@ namespace hearth::chat {
 /// The defaults leave room for a conversation of thousands of messages and stop a hostile template
 /// within about a second.
 struct Limits {
-  std::int64_t n_steps = 10'000'000;     // evaluated nodes and list elements touched
-  std::size_t output_bytes = 16u << 20;  // of the rendered prompt, and of any one text
-  std::size_t work_bytes = 256u << 20;   // of all texts made on the way; bounds memory too
-  std::size_t list_items = 100'000;      // of any list a template makes, as in Jinja's sandbox
-  std::size_t n_objects = 100'000;       // namespaces and macros
-  int n_nested_calls = 64;               // macros calling macros
-  int depth = 800;                       // nested evaluations; about 1 kB of stack each
+  std::int64_t n_steps = 5'000'000;       // evaluated nodes and list items made
+  std::size_t output_bytes = 16u << 20;   // of the rendered prompt, and of any one text
+  std::size_t live_bytes = 256u << 20;    // of all texts that exist at one time
+  std::size_t copied_bytes = 4ull << 30;  // of all texts ever made: about a second of copying
+  std::size_t list_items = 100'000;       // of any list a template makes, as in Jinja's sandbox
+  std::size_t n_objects = 100'000;        // namespaces and macros
+  int n_nested_calls = 64;                // macros calling macros
+  int depth = 800;                        // nested evaluations; about 1 kB of stack each
 };
 
-/// Counts down what is left of the limits. Errors: out_of_memory naming the limit.
+/// Counts down what is left of the limits. Errors: out_of_memory naming the limit. One thread at a
+/// time.
 class Budget {
  public:
   explicit Budget(const Limits& limits)
-      : limits_(limits), steps_left_(limits.n_steps), work_left_(limits.work_bytes) {}
+      : limits_(limits), steps_left_(limits.n_steps), copies_left_(limits.copied_bytes) {}
 
   Result<void> spend_steps(std::size_t n);
-  /// For `n_bytes` about to be appended to a text that has `n_before`.
-  Result<void> spend_text(std::size_t n_bytes, std::size_t n_before = 0);
   /// For a search through `n_bytes`.
   Result<void> spend_scan(std::size_t n_bytes) { return spend_steps(1 + n_bytes / 16); }
   /// For a list of `n_items` that is about to be made.
   Result<void> spend_list(std::size_t n_items);
+  /// For `n_bytes` about to be appended to a text that has `n_before`.
+  Result<void> spend_text(std::size_t n_bytes, std::size_t n_before);
+
+  /// Counts `n_bytes` as live until the returned object is gone.
+  Result<std::shared_ptr<const void>> lease(std::size_t n_bytes);
 
   /// Whether evaluation may nest one level deeper than `depth`.
   [[nodiscard]] Result<void> check_depth(int depth) const;
@@ -42,7 +48,8 @@ class Budget {
  private:
   Limits limits_;
   std::int64_t steps_left_;
-  std::size_t work_left_;
+  std::size_t copies_left_;
+  std::shared_ptr<std::size_t> live_bytes_ = std::make_shared<std::size_t>(0);
 };
 
 }  // namespace hearth::chat

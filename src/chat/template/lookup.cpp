@@ -14,6 +14,10 @@ Value missing(const Value& object, std::string_view name) {
   return Value::undefined(format("'{} object' has no attribute '{}'", object.type_name(), name));
 }
 
+bool is_indexed(const Value& object) {
+  return object.is_string() || (object.as_list() && object.as_list()->is_indexed());
+}
+
 Result<void> require_defined(const Value& object) {
   const auto* reason = object.undefined_reason();
   return reason ? Result<void>(fail(ErrorCode::invalid_file, "{}", *reason)) : Result<void>();
@@ -41,7 +45,7 @@ Result<Value> get_item(Runtime& runtime, const Value& object, const Value& key) 
       return *entry;
     }
   } else if (const auto index = key.to_integer(); index && !object.as_object()) {
-    if (object.as_list() || object.as_text()) {
+    if (is_indexed(object)) {
       return item_at(runtime, object, *index);
     }
   }

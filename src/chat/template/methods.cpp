@@ -52,7 +52,7 @@ Result<Value> list_of_entries(Runtime& runtime, const Value& dict, Select select
     HEARTH_ASSIGN(auto item, select(entry));
     items.push_back(std::move(item));
   }
-  return runtime.make_list(std::move(items));
+  return runtime.make_list(std::move(items), ListKind::view);
 }
 
 Result<Value> dict_keys(Runtime& runtime, const Value& dict, const Arguments& arguments) {

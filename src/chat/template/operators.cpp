@@ -149,12 +149,12 @@ Result<Value> add_text(Runtime& runtime, const Value& a, const Value& b) {
   TextWriter out(runtime.budget());
   HEARTH_TRY(out.append(*a.as_text()));
   HEARTH_TRY(out.append(*b.as_text()));
-  const Value sum(out.take());
+  HEARTH_ASSIGN(const Value sum, out.take_value());
   return a.is_markup() ? sum.as_markup() : sum;
 }
 
 Result<Value> make_like(Runtime& runtime, const List& list, std::vector<Value> items) {
-  return list.is_tuple ? runtime.make_tuple(std::move(items)) : runtime.make_list(std::move(items));
+  return runtime.make_list(std::move(items), list.kind);
 }
 
 Result<Value> add_lists(Runtime& runtime, const List& a, const List& b) {
@@ -201,7 +201,7 @@ Result<Value> apply_binary(Runtime& runtime, BinaryOperator op, const Value& a, 
     return add_text(runtime, a, b);
   }
   if (op == BinaryOperator::add && a.as_list() && b.as_list() &&
-      a.as_list()->is_tuple == b.as_list()->is_tuple) {
+      a.as_list()->kind == b.as_list()->kind && a.as_list()->is_indexed()) {
     return add_lists(runtime, *a.as_list(), *b.as_list());
   }
   if (op == BinaryOperator::modulo && a.is_string()) {

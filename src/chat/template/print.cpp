@@ -74,15 +74,15 @@ Result<void> write_quoted(TextWriter& out, const Text& text) {
 }
 
 Result<void> write_list(TextWriter& out, const List& list) {
-  HEARTH_TRY(out.append(list.is_tuple ? "(" : "[", Origin::untrusted));
+  HEARTH_TRY(out.append(list.is_tuple() ? "(" : "[", Origin::untrusted));
   std::string_view separator = "";
   for (const Value& item : list.items) {
     HEARTH_TRY(out.append(separator, Origin::untrusted));
     HEARTH_TRY(write_repr(out, item));
     separator = ", ";
   }
-  const bool is_single = list.is_tuple && list.items.size() == 1;
-  return out.append(is_single ? ",)" : list.is_tuple ? ")" : "]", Origin::untrusted);
+  const bool is_single = list.is_tuple() && list.items.size() == 1;
+  return out.append(is_single ? ",)" : list.is_tuple() ? ")" : "]", Origin::untrusted);
 }
 
 Result<void> write_dict(TextWriter& out, const Dict& dict) {
@@ -160,7 +160,7 @@ Result<Value> to_string(Runtime& runtime, const Value& value) {
   }
   TextWriter out(runtime.budget());
   HEARTH_TRY(write_str(out, value));
-  return Value(out.take());
+  return out.take_value();
 }
 
 }  // namespace hearth::chat

@@ -51,14 +51,9 @@ Result<void> Runtime::check_nesting() const {
               budget_.limits().n_nested_calls);
 }
 
-Result<Value> Runtime::make_list(std::vector<Value> items) {
+Result<Value> Runtime::make_list(std::vector<Value> items, ListKind kind) {
   HEARTH_TRY(budget_.spend_list(items.size()));
-  return checked_height(Value(std::move(items)));
-}
-
-Result<Value> Runtime::make_tuple(std::vector<Value> items) {
-  HEARTH_TRY(budget_.spend_list(items.size()));
-  return checked_height(Value::tuple(std::move(items)));
+  return checked_height(Value(List{std::move(items), kind}));
 }
 
 Result<Value> Runtime::make_dict(Dict dict) {
@@ -80,6 +75,16 @@ Result<void> TextWriter::append(const Text& text, std::size_t begin, std::size_t
   HEARTH_TRY(reserve(end - begin));
   builder_.append(text, begin, end);
   return {};
+}
+
+Result<Text> TextWriter::take() {
+  HEARTH_ASSIGN(auto lease, budget_.lease(builder_.size()));
+  return builder_.take(std::move(lease));
+}
+
+Result<Value> TextWriter::take_value() {
+  HEARTH_ASSIGN(auto text, take());
+  return Value(std::move(text));
 }
 
 }  // namespace hearth::chat

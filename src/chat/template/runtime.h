@@ -45,8 +45,10 @@ class Runtime {
 
   /// A list or dict made by the template. Errors: out_of_memory when it is too long or nests too
   /// deep.
-  Result<Value> make_list(std::vector<Value> items);
-  Result<Value> make_tuple(std::vector<Value> items);
+  Result<Value> make_list(std::vector<Value> items, ListKind kind = ListKind::list);
+  Result<Value> make_tuple(std::vector<Value> items) {
+    return make_list(std::move(items), ListKind::tuple);
+  }
   Result<Value> make_dict(Dict dict);
 
  private:
@@ -66,7 +68,9 @@ class TextWriter {
   Result<void> append(std::string_view bytes, Origin origin);
   Result<void> append(const Text& text) { return append(text, 0, text.size()); }
   Result<void> append(const Text& text, std::size_t begin, std::size_t end);
-  [[nodiscard]] Text take() { return builder_.take(); }
+  /// Everything appended so far; the writer is empty afterwards. Errors: out_of_memory.
+  Result<Text> take();
+  Result<Value> take_value();
 
  private:
   Result<void> reserve(std::size_t n_bytes);

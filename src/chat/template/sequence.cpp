@@ -19,7 +19,8 @@ Result<Value> characters(Runtime& runtime, const Text& text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t n_bytes = code_point_at(text.bytes(), at).n_bytes;
     HEARTH_TRY(runtime.budget().spend_steps(1));
-    items.emplace_back(text.slice(at, at + n_bytes));
+    HEARTH_ASSIGN(auto character, part_of(runtime, text, at, at + n_bytes));
+    items.push_back(std::move(character));
     at += n_bytes;
   }
   return runtime.make_list(std::move(items));
@@ -63,7 +64,7 @@ Result<Value> slice_list(Runtime& runtime, const List& list, const SliceRange& r
   for (std::int64_t at = range.begin; range.goes_on(at); at += range.step) {
     items.push_back(list.items[static_cast<std::size_t>(at)]);
   }
-  return list.is_tuple ? runtime.make_tuple(std::move(items)) : runtime.make_list(std::move(items));
+  return runtime.make_list(std::move(items), list.kind);
 }
 
 Result<Value> slice_text(Runtime& runtime, const Text& text, const SliceRange& range) {
@@ -83,7 +84,7 @@ Result<Value> slice_text(Runtime& runtime, const Text& text, const SliceRange& r
     const auto character = static_cast<std::size_t>(at);
     HEARTH_TRY(out.append(text, starts[character], starts[character + 1]));
   }
-  return Value(out.take());
+  return out.take_value();
 }
 
 }  // namespace
@@ -93,7 +94,7 @@ std::optional<std::size_t> length(const Value& value) {
     return count_code_points(text->bytes());
   }
   if (const List* list = value.as_list()) {
-    return list->items.size();
+    return list->kind == ListKind::generator ? std::nullopt : std::optional(list->items.size());
   }
   if (const Dict* dict = value.as_dict()) {
     return dict->entries().size();
@@ -143,7 +144,7 @@ Result<Value> slice(Runtime& runtime, const Value& value, const Value& begin, co
                     const Value& step) {
   const Text* text = value.as_text();
   const List* list = value.as_list();
-  if (!text && !list) {
+  if (!text && !(list && list->is_indexed())) {
     return fail(ErrorCode::invalid_file, "'{}' object cannot be sliced", value.type_name());
   }
   if (text) {
@@ -162,7 +163,7 @@ Result<Value> slice(Runtime& runtime, const Value& value, const Value& begin, co
 Result<Value> part_of(Runtime& runtime, const Text& text, std::size_t begin, std::size_t end) {
   TextWriter out(runtime.budget());
   HEARTH_TRY(out.append(text, begin, end));
-  return Value(out.take());
+  return out.take_value();
 }
 
 }  // namespace hearth::chat

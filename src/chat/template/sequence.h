@@ -9,14 +9,14 @@
 
 namespace hearth::chat {
 
-/// len(value). Null for kinds without a length.
+/// len(value). Null for kinds without a length; 0 for undefined.
 [[nodiscard]] std::optional<std::size_t> length(const Value& value);
 
 /// Everything iteration over `value` gives, as a list: items, characters, keys; nothing for
 /// undefined. A list comes back as itself. Errors: invalid_file when `value` cannot be iterated.
 Result<Value> to_list(Runtime& runtime, const Value& value);
 
-/// value[index] for lists and strings, negative from the end; undefined outside.
+/// value[index] for lists, tuples and strings, negative from the end; undefined outside.
 Result<Value> item_at(Runtime& runtime, const Value& value, std::int64_t index);
 
 /// value[begin:end:step] for lists and strings; each bound may be none.

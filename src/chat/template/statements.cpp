@@ -157,7 +157,7 @@ Result<Evaluator::Flow> Evaluator::run_loop(const For& node, const Value& iterab
       const auto flow = run_loop(node, inner, depth + 1);
       out_ = outer;
       HEARTH_TRY(flow);
-      return Value(writer.take());
+      return writer.take_value();
     };
   }
   const auto loop = std::make_shared<LoopVariable>(list, depth, std::move(recursion));

@@ -58,10 +58,10 @@ bool is_mapping(const Value& v) {
   return v.as_dict() != nullptr;
 }
 bool is_sequence(const Value& v) {
-  return length(v).has_value();
+  return length(v).has_value() && (!v.as_list() || v.as_list()->is_indexed());
 }
 bool is_iterable(const Value& v) {
-  return length(v).has_value();
+  return length(v).has_value() || v.as_list();
 }
 bool is_callable(const Value& v) {
   return v.as_object() && v.as_object()->is_callable();

@@ -70,7 +70,8 @@ void TextBuilder::append(const Text& text, std::size_t begin, std::size_t end) {
   }
 }
 
-Text TextBuilder::take() {
+Text TextBuilder::take(std::shared_ptr<const void> lease) {
+  text_.lease_ = std::move(lease);
   return std::exchange(text_, Text());
 }
 

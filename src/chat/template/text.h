@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,7 @@ class Text {
   };
   [[nodiscard]] std::size_t run_at(std::size_t offset) const;
 
+  std::shared_ptr<const void> lease_;  // returns the text's share of a render's memory; may be null
   std::string bytes_;
   std::vector<Run>
       runs_;  // ends strictly increase, neighbours differ in origin, the last end is size()
@@ -71,8 +73,8 @@ class TextBuilder {
   void append(const Text& text, std::size_t begin, std::size_t end);
 
   [[nodiscard]] std::size_t size() const { return text_.size(); }
-  /// Everything appended so far; the builder is empty afterwards.
-  [[nodiscard]] Text take();
+  /// Everything appended so far; the builder is empty afterwards. The text keeps `lease` alive.
+  [[nodiscard]] Text take(std::shared_ptr<const void> lease = nullptr);
 
  private:
   Text text_;

@@ -96,7 +96,7 @@ Result<Value> affix_method(Runtime& runtime, const Text& text, const Arguments& 
   const std::string_view part = text.bytes().substr(range.begin, range.end - range.begin);
   const List* candidates = bound[0].as_list();
   const std::vector<Value> one{bound[0]};
-  for (const Value& candidate : candidates && candidates->is_tuple ? candidates->items : one) {
+  for (const Value& candidate : candidates && candidates->is_tuple() ? candidates->items : one) {
     HEARTH_ASSIGN(const Text* affix, text_of(candidate));
     if (has_affix(part, affix->bytes(), at_end)) {
       return Value::trusted(true);
@@ -182,7 +182,7 @@ Result<Value> zero_fill(Runtime& runtime, const Text& text, const Arguments& arg
   TextWriter out(runtime.budget());
   HEARTH_TRY(out.append(text, 0, n_sign));
   HEARTH_TRY(out.append(*padded.as_text()));
-  return Value(out.take());
+  return out.take_value();
 }
 
 bool is_decimal(char32_t c) {

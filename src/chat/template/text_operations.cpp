@@ -20,10 +20,10 @@ struct Piece {
 };
 
 Result<Value> list_of(Runtime& runtime, const Text& text, const std::vector<Piece>& pieces) {
-  HEARTH_TRY(runtime.budget().spend_text(text.size()));
   std::vector<Value> items;
   for (const auto& [begin, end] : pieces) {
-    items.emplace_back(text.slice(begin, end));
+    HEARTH_ASSIGN(auto item, part_of(runtime, text, begin, end));
+    items.push_back(std::move(item));
   }
   return runtime.make_list(std::move(items));
 }
@@ -160,7 +160,7 @@ Result<Value> insert_everywhere(Runtime& runtime, const Text& text, const Text& 
     at = next;
   }
   HEARTH_TRY(out.append(text, at, text.size()));
-  return Value(out.take());
+  return out.take_value();
 }
 
 }  // namespace
@@ -221,19 +221,14 @@ Result<Value> partition(Runtime& runtime, const Text& text, const Text& separato
     return empty_separator();
   }
   HEARTH_TRY(runtime.budget().spend_scan(text.size()));
-  HEARTH_TRY(runtime.budget().spend_text(text.size()));
   const auto at = from_right ? find_last_bytes(text.bytes(), separator.bytes(), text.size())
                              : find_bytes(text.bytes(), separator.bytes(), 0);
-  if (!at) {
-    std::vector<Value> parts{Value(text), Value(Text()), Value(Text())};
-    if (from_right) {
-      std::swap(parts.front(), parts.back());
-    }
-    return runtime.make_tuple(std::move(parts));
-  }
-  const std::size_t after = *at + separator.size();
-  return runtime.make_tuple({Value(text.slice(0, *at)), Value(text.slice(*at, after)),
-                             Value(text.slice(after, text.size()))});
+  const std::size_t absent = from_right ? 0 : text.size();
+  const std::size_t begin = at.value_or(absent);
+  const std::size_t end = at ? begin + separator.size() : absent;
+  HEARTH_ASSIGN(const Value parts,
+                list_of(runtime, text, {{0, begin}, {begin, end}, {end, text.size()}}));
+  return runtime.make_tuple(parts.as_list()->items);
 }
 
 Result<Value> replace(Runtime& runtime, const Text& text, const Text& from, const Text& to,
@@ -255,7 +250,7 @@ Result<Value> replace(Runtime& runtime, const Text& text, const Text& from, cons
     copied = *at + from.size();
   }
   HEARTH_TRY(out.append(text, copied, text.size()));
-  return Value(out.take());
+  return out.take_value();
 }
 
 Result<Value> join(Runtime& runtime, const Text& separator, const List& list) {
@@ -267,7 +262,7 @@ Result<Value> join(Runtime& runtime, const Text& separator, const List& list) {
     HEARTH_TRY(runtime.budget().spend_steps(1));
     HEARTH_TRY(write_str(out, item));
   }
-  return Value(out.take());
+  return out.take_value();
 }
 
 Result<Value> map_characters(Runtime& runtime, const Text& text,
@@ -288,7 +283,7 @@ Result<Value> map_characters(Runtime& runtime, const Text& text,
     starts_word = !is_cased(c.value);
     at += c.n_bytes;
   }
-  return Value(out.take());
+  return out.take_value();
 }
 
 Result<Value> pad(Runtime& runtime, const Text& text, std::int64_t width, char align,
@@ -306,7 +301,7 @@ Result<Value> pad(Runtime& runtime, const Text& text, std::int64_t width, char a
   for (std::int64_t i = left; i < missing; ++i) {
     HEARTH_TRY(out.append(fill));
   }
-  return Value(out.take());
+  return out.take_value();
 }
 
 Result<Value> repeat(Runtime& runtime, const Text& text, std::int64_t n) {
@@ -314,7 +309,7 @@ Result<Value> repeat(Runtime& runtime, const Text& text, std::int64_t n) {
   for (std::int64_t i = 0; i < n && !text.empty(); ++i) {
     HEARTH_TRY(out.append(text));
   }
-  return Value(out.take());
+  return out.take_value();
 }
 
 }  // namespace hearth::chat

@@ -112,7 +112,7 @@ bool Value::is_truthy() const {
     return !text->empty();
   }
   if (const auto* list = as_list()) {
-    return !list->items.empty();
+    return !list->items.empty() || list->kind == ListKind::generator;
   }
   if (const auto* dict = as_dict()) {
     return !dict->entries().empty();
@@ -123,8 +123,9 @@ bool Value::is_truthy() const {
 std::string_view Value::type_name() const {
   constexpr std::array<std::string_view, std::variant_size_v<Data>> names{
       "Undefined", "NoneType", "bool", "int", "float", "str", "list", "dict", "object"};
-  if (const auto* list = as_list(); list && list->is_tuple) {
-    return "tuple";
+  if (const auto* list = as_list()) {
+    constexpr std::array<std::string_view, 4> kinds{"list", "tuple", "dict view", "generator"};
+    return kinds[static_cast<std::size_t>(list->kind)];
   }
   if (const auto* object = as_object()) {
     return object->kind();

@@ -25,9 +25,21 @@ class Dict;
 class Runtime;
 struct Arguments;
 
+/// Python's kinds of ordered collections. All are kept in full; templates can tell them apart.
+enum class ListKind : std::uint8_t {
+  list,
+  tuple,      // prints with (), equals and extends only other tuples
+  view,       // of a dict's keys, values or items: has a length, but no indices and no JSON
+  generator,  // what filters like map and select give: not even a length, and always true
+};
+
 struct List {
   std::vector<Value> items;
-  bool is_tuple = false;  // differs in printing, equality and `+` only
+  ListKind kind = ListKind::list;
+
+  [[nodiscard]] bool is_tuple() const { return kind == ListKind::tuple; }
+  /// Whether items can be asked for by index.
+  [[nodiscard]] bool is_indexed() const { return kind <= ListKind::tuple; }
 };
 
 /// Something with behaviour that lives for one render: a function, a macro, a namespace, the `loop`
@@ -81,7 +93,7 @@ class Value {
 
   static Value none(Origin origin);
   static Value undefined(std::string reason);
-  static Value tuple(std::vector<Value> items) { return {List{std::move(items), true}}; }
+  static Value tuple(std::vector<Value> items) { return {List{std::move(items), ListKind::tuple}}; }
   /// A count or flag made by the interpreter itself.
   static Value trusted(std::int64_t i) { return {i, Origin::trusted}; }
   static Value trusted(bool b) { return {b, Origin::trusted}; }
