@@ -8,6 +8,16 @@ table="$(dirname "$0")/packages.tsv"
 
 say() { echo "setup: $*" >&2; }
 
+# Runs a command whose output matters only if it fails.
+quietly() {
+  local output
+  if ! output=$("$@" 2>&1); then
+    echo "$output" >&2
+    say "failed: $*"
+    exit 1
+  fi
+}
+
 # The table's column for this system, or nothing.
 system_column() {
   if [ "$(uname -s)" = Darwin ]; then
@@ -68,13 +78,13 @@ install_with_apt() {
   fi
   say "installing $*"
   as_root+=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
-  "${as_root[@]}" update >&2
-  "${as_root[@]}" install --no-install-recommends "$@" >&2
+  quietly "${as_root[@]}" update
+  quietly "${as_root[@]}" install --no-install-recommends "$@"
 }
 
 install_with_brew() {
   say "installing $*"
-  brew install --quiet "$@" >&2
+  quietly brew install --quiet "$@"
 }
 
 column=$(system_column)
