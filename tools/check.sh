@@ -35,7 +35,8 @@ cpp_files() { git ls-files -- '*.h' '*.cpp' '*.inl'; }
 
 format() { cpp_files | xargs "$clang_format" --dry-run -Werror; }
 
-spelling() { git ls-files | xargs codespell; }
+# Golden data and fuzz corpora have other languages in them, and bytes that are no text.
+spelling() { git ls-files -- . ':!tests/golden' ':!tests/fuzz/corpus' | xargs codespell; }
 
 shell_scripts() { git ls-files -- run test .ci/run '*.sh' | xargs shellcheck; }
 
