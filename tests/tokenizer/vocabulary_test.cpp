@@ -26,6 +26,8 @@ TEST(Vocabulary, RefusesAnEmptyList) {
   expect_refused(SmallVocabulary(VocabularyKind::byte_pair), "tokens: the list is empty");
 }
 
+// Ideas 9, 10, 12, 13, 17 and 18 of the hostile files in docs/formats/gguf.md are among these.
+
 TEST(Vocabulary, RefusesTwoTokensOfOneText) {
   SmallVocabulary small = SmallVocabulary::of_bytes();
   small.add("abc");
