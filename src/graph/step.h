@@ -19,10 +19,10 @@ struct StepView {
   std::span<const TokenId> tokens;          // [n_rows]
   std::span<const std::int32_t> positions;  // [n_rows], the token's index in its sequence
   std::span<const std::int32_t> sequences;  // [n_rows], index into the block tables
-  std::span<const std::int32_t>
-      logit_rows;  // [n_logit_rows], ascending: the rows whose logits are wanted
-  std::span<const std::int32_t>
-      block_tables;  // [n_sequences, table_stride]: block of positions 16 i ... 16 i + 15
+  /// [n_logit_rows], ascending: the rows whose logits are wanted.
+  std::span<const std::int32_t> logit_rows;
+  /// [n_sequences, table_stride]: entry i is the block of positions 16 i ... 16 i + 15.
+  std::span<const std::int32_t> block_tables;
   std::int64_t table_stride = 0;
 
   [[nodiscard]] std::int64_t n_rows() const { return static_cast<std::int64_t>(tokens.size()); }

@@ -80,7 +80,7 @@ class AttentionBlockKernel final : public LaunchKernel {
     float* sines = cosines + params_.head_dim / 2;
     float* key = sines + params_.head_dim / 2;
     if (rope_) {
-      rope_->table.angles(position, cosines, sines);
+      kernels_.rope_angles(rope_->table, position, cosines, sines);
     }
     const std::int64_t head_dim = params_.head_dim;
     const float* q = q_.data(run) + row * q_.desc.features;
@@ -104,7 +104,7 @@ class AttentionBlockKernel final : public LaunchKernel {
       in = out;
     }
     if (rope_) {
-      graph::rotate_head(rope_->params, cosines, sines, in, out);
+      kernels_.rotate_head(rope_->params, cosines, sines, in, out);
     } else if (!norm) {
       std::copy_n(in, params_.head_dim, out);
     }

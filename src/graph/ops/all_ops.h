@@ -2,15 +2,19 @@
 /// The list of ops. A new op is a file in graph/ops/ and one name here; the reference interpreter,
 /// the plan and every backend then run it through its reference kernel.
 
+#include <string_view>
 #include <variant>
 
+#include "graph/ops/activation.h"
+#include "graph/ops/add.h"
 #include "graph/ops/attention.h"
-#include "graph/ops/elementwise.h"
 #include "graph/ops/embed.h"
 #include "graph/ops/matmul.h"
+#include "graph/ops/mul.h"
 #include "graph/ops/rms_norm.h"
 #include "graph/ops/rope.h"
 #include "graph/ops/select_rows.h"
+#include "graph/ops/softcap.h"
 
 namespace hearth::graph {
 

@@ -119,6 +119,11 @@ Result<ValueDesc> Attention::infer(std::span<const ValueDesc> inputs, const Weig
     return fail(ErrorCode::invalid_argument, "attention: {} key/value heads do not divide {} heads",
                 params.n_kv_heads, params.n_heads);
   }
+  if (params.head_dim <= 0 || params.window < 0) {
+    return fail(ErrorCode::invalid_argument,
+                "attention: head length {} and window {}, expected at least 1 and 0",
+                params.head_dim, params.window);
+  }
   if (inputs[0].features != params.n_heads * params.head_dim || inputs[1].features != kv_features ||
       inputs[2].features != kv_features) {
     return fail(ErrorCode::invalid_argument,

@@ -10,8 +10,8 @@ class GraphBuilder;
 struct AttentionParams {
   std::int64_t layer = 0;  // index into the layers of the KV cache
   std::int64_t n_heads = 0;
-  std::int64_t n_kv_heads =
-      0;  // divides n_heads; head h reads key/value head h / (n_heads / n_kv_heads)
+  /// Divides n_heads; query head h reads key/value head h / (n_heads / n_kv_heads).
+  std::int64_t n_kv_heads = 0;
   std::int64_t head_dim = 0;
   float scale = 0;
   std::int64_t window = 0;  // keys a query sees, itself included; 0: all before it
@@ -25,8 +25,9 @@ struct AttentionParams {
 };
 
 /// Causal attention over the paged cache: stores k and v of every row, then softmax(scale q K^T) V
-/// per row and head. q [rows, n_heads * head_dim], k and v [rows, n_kv_heads * head_dim] -> [rows,
-/// n_heads * head_dim].
+/// per row and head.
+/// q [rows, n_heads * head_dim], k and v [rows, n_kv_heads * head_dim]
+/// -> [rows, n_heads * head_dim].
 ///
 /// Canonical arithmetic: keys are cut at absolute multiples of attention_partition. Within a
 /// partition: scores (dots in the order of base/lanes.h), their maximum, weights e^(score -

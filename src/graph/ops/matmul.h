@@ -8,9 +8,8 @@ namespace hearth::graph {
 
 class GraphBuilder;
 
-/// Linear projection y = x weight^T (+ bias). x [rows, in], weight [out, in] of any decodable type,
-/// bias [out] f32
-/// -> [rows, out].
+/// Linear projection y = x weight^T (+ bias).
+/// x [rows, in], weight [out, in] of any decodable type, bias [out] f32 -> [rows, out].
 ///
 /// Canonical arithmetic: formats with an integer form multiply int8 activations
 /// (quant/integer_form.h); all others are widened to f32 and summed by fused multiply-adds into

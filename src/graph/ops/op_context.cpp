@@ -4,6 +4,15 @@
 
 namespace hearth::graph {
 
+Result<ValueDesc> expect_equal_shapes(std::string_view op, std::span<const ValueDesc> inputs) {
+  if (inputs[0] != inputs[1]) {
+    return fail(ErrorCode::invalid_argument,
+                "{}: operands are [{}, {}] and [{}, {}], expected the same shape", op,
+                inputs[0].rows, inputs[0].features, inputs[1].rows, inputs[1].features);
+  }
+  return inputs[0];
+}
+
 Result<void> expect_weight_shape(std::string_view op, const WeightTable& weights, WeightId id,
                                  const Shape& expected) {
   const auto& weight = weights[index(id)];

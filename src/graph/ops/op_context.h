@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -33,6 +34,7 @@ struct Rows {
   std::int64_t features;
 
   [[nodiscard]] float* row(std::int64_t i) const { return data + i * features; }
+  [[nodiscard]] std::int64_t elements() const { return rows * features; }
 };
 
 /// The tensor of a weight.
@@ -44,6 +46,9 @@ inline const TensorView& tensor(const WeightTable& weights, WeightId id) {
 inline const float* f32_data(const WeightTable& weights, WeightId id) {
   return as_array<float>(tensor(weights, id).data.data());
 }
+
+/// For shape rules: both inputs have the same rows and features, and so has the result.
+Result<ValueDesc> expect_equal_shapes(std::string_view op, std::span<const ValueDesc> inputs);
 
 /// For shape rules: the named weight must have exactly this shape.
 Result<void> expect_weight_shape(std::string_view op, const WeightTable& weights, WeightId id,

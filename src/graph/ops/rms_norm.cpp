@@ -9,7 +9,7 @@ namespace hearth::graph {
 Result<ValueDesc> RmsNorm::infer(std::span<const ValueDesc> inputs, const WeightTable& weights,
                                  std::int64_t /*n_rows*/) const {
   const auto& view = tensor(weights, weight);
-  if (view.dtype != DType::f32 || view.shape.rank() != 1 ||
+  if (view.dtype != DType::f32 || view.shape.rank() != 1 || view.shape.back() <= 0 ||
       inputs[0].features % view.shape.back() != 0) {
     return fail(ErrorCode::invalid_file,
                 "rms_norm: tensor '{}' is {} {}, expected an F32 vector whose length divides {}",

@@ -7,8 +7,9 @@
 
 #include "base/result.h"
 #include "graph/kv_cache.h"
+#include "graph/ops/activation.h"
 #include "graph/ops/attention.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/rope.h"
 #include "tensor/dtype.h"
 
 namespace hearth::backend::cpu {
@@ -57,6 +58,12 @@ struct KernelSet {
   /// By DType number; null where the type has no kernel.
   std::vector<MatmulKernel> matmul;
   void (*attend)(const AttendTask& task);
+  /// graph::RopeTable::angles and graph::rotate_head.
+  void (*rope_angles)(const graph::RopeTable& table, std::int32_t position, float* cosines,
+                      float* sines);
+  void (*rotate_head)(const graph::RopeParams& params, const float* cosines, const float* sines,
+                      const float* in, float* out);
+  /// graph::rms_norm_run.
   void (*rms_norm)(const float* x, const float* weight, std::int64_t n, float eps, float* y);
   /// out = activation(gate) * up, n values; out may be gate.
   void (*gate)(graph::ActivationKind kind, const float* gate, const float* up, std::int64_t n,

@@ -28,6 +28,18 @@ namespace {
 #include "backend/cpu/kernels/attend.inl"
 #include "backend/cpu/kernels/matmul.inl"
 
+[[HEARTH_TARGET, gnu::flatten]] void rope_angles(const graph::RopeTable& table,
+                                                 std::int32_t position, float* cosines,
+                                                 float* sines) {
+  table.angles(position, cosines, sines);
+}
+
+[[HEARTH_TARGET, gnu::flatten]] void rotate_head(const graph::RopeParams& params,
+                                                 const float* cosines, const float* sines,
+                                                 const float* in, float* out) {
+  graph::rotate_head(params, cosines, sines, in, out);
+}
+
 [[HEARTH_TARGET, gnu::flatten]] void rms_norm(const float* x, const float* weight, std::int64_t n,
                                               float eps, float* y) {
   graph::rms_norm_run(x, weight, n, eps, y);
@@ -50,6 +62,8 @@ KernelSet make_kernel_set(std::string_view name) {
   KernelSet set{.name = name,
                 .matmul = std::vector<MatmulKernel>(256),
                 .attend = attend,
+                .rope_angles = rope_angles,
+                .rotate_head = rotate_head,
                 .rms_norm = rms_norm,
                 .gate = gate_values};
   quant::AllQuantTypes::for_each([&]<class Q>() {

@@ -1,0 +1,69 @@
+#include "tests/graph/op_runner.h"
+
+#include <random>
+
+namespace hearth::graph {
+
+Matrix random_matrix(std::int64_t rows, std::int64_t features, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+  Matrix matrix{rows, features, std::vector<float>(static_cast<std::size_t>(rows * features))};
+  for (auto& value : matrix.data) {
+    value = uniform(random);
+  }
+  return matrix;
+}
+
+OwnedStep::OwnedStep(std::int64_t n_rows, std::int32_t first_position) {
+  for (std::int64_t row = 0; row < n_rows; ++row) {
+    tokens.push_back(TokenId{0});
+    positions.push_back(first_position + static_cast<std::int32_t>(row));
+    sequences.push_back(0);
+    logit_rows.push_back(static_cast<std::int32_t>(row));
+  }
+}
+
+StepView OwnedStep::view() const {
+  return {.tokens = tokens,
+          .positions = positions,
+          .sequences = sequences,
+          .logit_rows = logit_rows,
+          .block_tables = block_tables,
+          .table_stride = table_stride};
+}
+
+Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
+                      const std::vector<Matrix>& inputs, const OwnedStep& step, HostKvCache& kv) {
+  const StepView view = step.view();
+  std::vector<ValueDesc> descs;
+  std::vector<ConstRows> rows;
+  for (const auto& input : inputs) {
+    descs.push_back({RowAxis::batch, input.rows, input.features});
+    rows.push_back({input.data.data(), input.rows, input.features});
+  }
+  auto desc =
+      std::visit([&](const auto& each) { return each.infer(descs, weights, view.n_rows()); }, op);
+  if (!desc) {
+    return Failure(desc.error());
+  }
+  Matrix out{desc->rows, desc->features,
+             std::vector<float>(static_cast<std::size_t>(desc->rows * desc->features))};
+  const OpContext context{weights, view, kv};
+  std::visit(
+      [&](const auto& each) { each.run(context, rows, {out.data.data(), out.rows, out.features}); },
+      op);
+  return out;
+}
+
+Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
+                      const std::vector<Matrix>& inputs, const OwnedStep& step) {
+  HostKvCache no_cache(KvCacheDesc{});
+  return run_op(op, weights, inputs, step, no_cache);
+}
+
+Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
+                      const std::vector<Matrix>& inputs) {
+  return run_op(op, weights, inputs, OwnedStep(inputs.front().rows));
+}
+
+}  // namespace hearth::graph
