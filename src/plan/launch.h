@@ -61,10 +61,10 @@ using Launch = std::variant<OpLaunch, Projection, AttentionBlock, NormAdd>;
 /// Values a launch reads, and values it writes.
 std::vector<ValueId> reads(const Launch& launch);
 std::vector<ValueId> writes(const Launch& launch);
-/// Weights a launch reads as a whole, and the table it gathers rows from (embedding).
+/// Weights a launch reads as a whole; not the table that an embedding gathers rows from.
 std::vector<WeightId> weights_read(const Launch& launch);
 
-/// "projection", "attention", "norm_add", or the name of the op.
+/// "projection", "attention_block", "norm_add", or the name of the op.
 std::string_view launch_name(const Launch& launch);
 
 }  // namespace hearth::plan

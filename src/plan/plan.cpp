@@ -1,5 +1,7 @@
 #include "plan/plan.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "plan/passes/passes.h"
 #include "plan/placement.h"
@@ -34,10 +36,10 @@ StepCost count_cost(const Plan& plan, const graph::WeightTable& weights, DType k
         cost.embed_row_bytes += quant::row_bytes(table.dtype, table.shape.back());
       }
     }
-    if (const auto* attention = attention_of(launch);
-        attention != nullptr && attention->window == 0) {
-      cost.kv_bytes_per_key +=
-          2 * quant::row_bytes(kv_dtype, attention->n_kv_heads * attention->head_dim);
+    if (const auto* attention = attention_of(launch)) {
+      cost.kv.push_back(
+          {.key_bytes = 2 * quant::row_bytes(kv_dtype, attention->n_kv_heads * attention->head_dim),
+           .window = attention->window});
     }
   }
   return cost;
@@ -52,6 +54,15 @@ std::string list(const std::vector<graph::ValueId>& values) {
 }
 
 }  // namespace
+
+std::int64_t StepCost::bytes(std::int64_t rows, std::int64_t context) const {
+  std::int64_t row_bytes = embed_row_bytes;
+  for (const auto& layer : kv) {
+    const std::int64_t seen = layer.window == 0 ? context : std::min(context, layer.window);
+    row_bytes += (seen + 1) * layer.key_bytes;
+  }
+  return weight_bytes + rows * row_bytes;
+}
 
 Plan make_plan(const graph::Graph& graph, const graph::WeightTable& weights,
                const Options& options) {

@@ -15,19 +15,24 @@ struct Placement {
   std::int64_t bytes = 0;
 };
 
+/// Cache traffic of one attention layer.
+struct KvCost {
+  std::int64_t key_bytes = 0;  // one key with its value
+  std::int64_t window = 0;     // keys a row sees at most; 0: all
+};
+
 /// What one step costs, counted from the launches: independent of the machine, so tests can hold
 /// it.
 struct StepCost {
   std::int64_t n_launches = 0;
-  std::int64_t weight_bytes = 0;      // weights read once per step, whatever the rows
-  std::int64_t embed_row_bytes = 0;   // embedding bytes gathered per row
-  std::int64_t kv_bytes_per_key = 0;  // per row and visible key, layers without window
+  std::int64_t weight_bytes = 0;     // weights read once per step, whatever the rows
+  std::int64_t embed_row_bytes = 0;  // embedding bytes gathered per row
+  std::vector<KvCost> kv;            // per attention layer
   std::int64_t arena_bytes = 0;
 
-  /// Bytes that a step of `rows` rows moves when each row sees `context` keys.
-  [[nodiscard]] std::int64_t bytes(std::int64_t rows, std::int64_t context) const {
-    return weight_bytes + rows * (embed_row_bytes + context * kv_bytes_per_key);
-  }
+  /// Bytes of weights and cache that a step of `rows` rows moves when each row stands after
+  /// `context` keys, its own included: keys and values in sight are read, the row's own written.
+  [[nodiscard]] std::int64_t bytes(std::int64_t rows, std::int64_t context) const;
 };
 
 struct Options {

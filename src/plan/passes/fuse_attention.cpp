@@ -60,7 +60,8 @@ void fuse_attention(Draft& draft) {
                          .output = single.output};
     Prologue q = find_prologue(draft, uses, block.q, attention->params.head_dim);
     Prologue k = find_prologue(draft, uses, block.k, attention->params.head_dim);
-    if (q.rope == k.rope) {  // one rotation for both, as every model here has
+    const bool whole_heads = !q.rope || q.rope->head_dim == attention->params.head_dim;
+    if (q.rope == k.rope && whole_heads) {  // one rotation for both, as every model here has
       block.q = q.input;
       block.k = k.input;
       block.q_norm = q.norm;

@@ -1,7 +1,33 @@
+#include <utility>
+
 #include "plan/passes/passes.h"
 #include "plan/passes/uses.h"
 
 namespace hearth::plan {
+namespace {
+
+/// The launches activation(gate) and mul(that, up).
+struct GateOps {
+  std::size_t activation;
+  std::size_t mul;
+};
+
+/// The gate that combines two parts, if nothing else reads them or the value between.
+std::optional<GateOps> find_gate(const Draft& draft, const Uses& uses, graph::ValueId gate,
+                                 graph::ValueId up) {
+  const auto activation_at = uses.only_reader(gate);
+  const auto mul_at = uses.only_reader(up);
+  if (!activation_at || !mul_at ||
+      as_op<graph::Activation>(draft.launches[*activation_at]) == nullptr ||
+      as_op<graph::Mul>(draft.launches[*mul_at]) == nullptr) {
+    return std::nullopt;
+  }
+  const graph::ValueId activated = writes(draft.launches[*activation_at]).front();
+  return uses.only_reader(activated) == mul_at ? std::optional(GateOps{*activation_at, *mul_at})
+                                               : std::nullopt;
+}
+
+}  // namespace
 
 void fuse_gates(Draft& draft) {
   const Uses uses(draft);
@@ -11,25 +37,18 @@ void fuse_gates(Draft& draft) {
     if (projection == nullptr || projection->parts.size() != 2) {
       continue;
     }
-    const graph::ValueId gate = projection->parts[0].output;
-    const graph::ValueId up = projection->parts[1].output;
-    const auto activation_at = uses.only_reader(gate);
-    const auto mul_at = uses.only_reader(up);
-    if (!activation_at || !mul_at) {
-      continue;
+    auto& parts = projection->parts;
+    auto found = find_gate(draft, uses, parts[0].output, parts[1].output);
+    if (!found) {
+      found = find_gate(draft, uses, parts[1].output, parts[0].output);
+      if (!found) {
+        continue;
+      }
+      std::swap(parts[0], parts[1]);  // the gate comes first
     }
-    const auto* activation = as_op<graph::Activation>(draft.launches[*activation_at]);
-    if (activation == nullptr || as_op<graph::Mul>(draft.launches[*mul_at]) == nullptr) {
-      continue;
-    }
-    const graph::ValueId activated = std::get<OpLaunch>(draft.launches[*activation_at]).output;
-    const auto& mul = std::get<OpLaunch>(draft.launches[*mul_at]);
-    if (uses.only_reader(activated) != mul_at || mul.inputs != std::vector{activated, up}) {
-      continue;
-    }
-    projection->gate = activation->kind;
-    projection->output = mul.output;
-    dropped.insert({*activation_at, *mul_at});
+    projection->gate = as_op<graph::Activation>(draft.launches[found->activation])->kind;
+    projection->output = writes(draft.launches[found->mul]).front();
+    dropped.insert({found->activation, found->mul});
   }
   erase_launches(draft.launches, dropped);
 }
