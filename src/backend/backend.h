@@ -48,6 +48,7 @@ class Session {
   [[nodiscard]] virtual MemoryUse memory() const = 0;
 };
 
+/// A device. It must outlive its sessions, as they must outlive their executables.
 class Backend {
  public:
   virtual ~Backend() = default;

@@ -6,6 +6,7 @@
 
 #include "backend/cpu/launch_kernel.h"
 #include "backend/cpu/thread_pool.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/fail.h"
 
@@ -48,15 +49,17 @@ void grow(Buffer& buffer, std::int64_t bytes) {
 
 class CpuExecutable final : public Executable {
  public:
-  CpuExecutable(std::vector<std::unique_ptr<LaunchKernel>> launches, ValueRef logits,
-                graph::HostKvCache& kv, Workspace& workspace, ThreadPool& pool)
-      : launches_(std::move(launches)),
+  CpuExecutable(graph::RowBucket bucket, std::vector<std::unique_ptr<LaunchKernel>> launches,
+                ValueRef logits, graph::HostKvCache& kv, Workspace& workspace, ThreadPool& pool)
+      : bucket_(bucket),
+        launches_(std::move(launches)),
         logits_(logits),
         kv_(kv),
         workspace_(workspace),
         pool_(pool) {}
 
   Result<std::span<const float>> run(const graph::StepView& step) override {
+    HEARTH_ASSERT(step.n_rows() <= bucket_.rows && step.n_logit_rows() <= bucket_.logit_rows);
     const RunContext run{.step = step,
                          .kv = kv_,
                          .arena = workspace_.arena.bytes().data(),
@@ -74,6 +77,7 @@ class CpuExecutable final : public Executable {
   }
 
  private:
+  graph::RowBucket bucket_;
   std::vector<std::unique_ptr<LaunchKernel>> launches_;
   ValueRef logits_;
   graph::HostKvCache& kv_;
@@ -102,8 +106,9 @@ class CpuSession final : public Session {
     grow(workspace_.shared, shared_bytes);
     workspace_.private_bytes = std::max(workspace_.private_bytes, round_up(private_bytes, 4096));
     grow(workspace_.per_thread, workspace_.private_bytes * pool_.n_threads());
-    return std::make_unique<CpuExecutable>(
-        std::move(launches), ValueRef(context.values, plan.logits), kv_, workspace_, pool_);
+    return std::make_unique<CpuExecutable>(plan.bucket, std::move(launches),
+                                           ValueRef(context.values, plan.logits), kv_, workspace_,
+                                           pool_);
   }
 
   [[nodiscard]] MemoryUse memory() const override {

@@ -1,5 +1,7 @@
 #include "backend/cpu/thread_pool.h"
 
+#include "base/assert.h"
+
 namespace hearth::backend::cpu {
 namespace {
 
@@ -39,6 +41,7 @@ void Barrier::arrive_and_wait() {
 }
 
 ThreadPool::ThreadPool(int n_threads) : n_threads_(n_threads), barrier_(n_threads) {
+  HEARTH_ASSERT(n_threads >= 1);
   for (int index = 1; index < n_threads; ++index) {
     threads_.emplace_back([this, index] { work(index); });
   }
@@ -50,7 +53,7 @@ ThreadPool::~ThreadPool() {
   job_.notify_all();
 }
 
-void ThreadPool::run_erased(Function function, void* context) {
+void ThreadPool::run_erased(Function function, const void* context) {
   function_ = function;
   context_ = context;
   job_.fetch_add(1, std::memory_order_release);

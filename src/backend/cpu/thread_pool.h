@@ -7,8 +7,9 @@
 
 namespace hearth::backend::cpu {
 
-/// Where the threads of one job meet. One generation counter, arrivals counted on a line of its
-/// own.
+/// Where the threads of one job meet. The last to arrive opens the next generation; nobody can
+/// arrive twice in one, so the count of arrivals is free to start again. On cache lines of their
+/// own: everyone writes the one and spins on the other.
 class Barrier {
  public:
   explicit Barrier(int n_threads) : n_threads_(n_threads) {}
@@ -54,24 +55,28 @@ class ThreadPool {
 
   [[nodiscard]] int n_threads() const { return n_threads_; }
 
-  /// Calls job(worker) on every thread and returns when all have returned. Allocates nothing.
+  /// Calls job(worker) on every thread and returns when all have returned. Allocates nothing; a
+  /// job throws nothing.
   template <class Job>
-  void run(Job&& job) {
-    run_erased([](void* context, const Worker& worker) { (*static_cast<Job*>(context))(worker); },
+  void run(const Job& job) {
+    run_erased([](const void* context,
+                  const Worker& worker) { (*static_cast<const Job*>(context))(worker); },
                &job);
   }
 
  private:
-  using Function = void (*)(void* context, const Worker& worker);
+  using Function = void (*)(const void* context, const Worker& worker);
 
-  void run_erased(Function function, void* context);
+  void run_erased(Function function, const void* context);
   void work(int index);
   [[nodiscard]] Worker worker(int index) { return {index, n_threads_, &barrier_}; }
 
   int n_threads_;
   Barrier barrier_;
+  // Written before job_ is counted up and read after that was seen; the barrier at the end of a job
+  // keeps them until the last thread is done.
   Function function_ = nullptr;
-  void* context_ = nullptr;
+  const void* context_ = nullptr;
   std::atomic<std::uint32_t> job_{0};  // counts jobs; sleeping threads wait for it to change
   std::atomic<bool> stopping_{false};
   std::vector<std::jthread> threads_;

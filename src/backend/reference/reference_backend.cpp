@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/fail.h"
 
 namespace hearth::backend {
@@ -19,6 +20,8 @@ class ReferenceExecutable final : public Executable {
       : plan_(std::move(plan)), weights_(weights), kv_(kv), arena_(plan_.cost.arena_bytes) {}
 
   Result<std::span<const float>> run(const graph::StepView& step) override {
+    HEARTH_ASSERT(step.n_rows() <= plan_.bucket.rows &&
+                  step.n_logit_rows() <= plan_.bucket.logit_rows);
     const graph::OpContext context{weights_, step, kv_};
     for (const auto& launch : plan_.launches) {
       const auto& single = std::get<plan::OpLaunch>(launch);

@@ -9,6 +9,22 @@ inline void load_rows(const graph::HostKvCache& kv, const std::byte* rows, std::
   graph::load_kv_row(dtype, rows + first * head_dim * element_bytes, n * head_dim, out);
 }
 
+/// dot_lanes of base/lanes.h.
+[[HEARTH_TARGET]] inline float dot(const float* a, const float* b, std::int64_t n) {
+  constexpr auto step = static_cast<std::int64_t>(n_lanes);
+  Floats sum{};
+  std::int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    sum = multiply_add(load_floats(a + i), load_floats(b + i), sum);
+  }
+  Lanes lanes;
+  store_floats(sum, lanes.data());
+  for (std::size_t j = 0; i < n; ++i, ++j) {
+    lanes[j] = std::fma(a[i], b[i], lanes[j]);
+  }
+  return sum_lanes(lanes);
+}
+
 /// Scratch of one task, cut from the thread's memory.
 struct AttendScratch {
   float* rows;    // [16, head_dim], one block of keys or values
@@ -51,8 +67,7 @@ inline void attend_partition(const AttendTask& task, const AttendScratch& s, std
     for (std::int64_t head = 0; head < group; ++head) {
       for (std::int64_t i = 0; i < n; ++i) {
         const float score =
-            task.params->scale * dot_lanes(task.q + head * head_dim, s.rows + i * head_dim,
-                                           static_cast<std::size_t>(head_dim));
+            task.params->scale * dot(task.q + head * head_dim, s.rows + i * head_dim, head_dim);
         s.scores[head * graph::attention_partition + position - first + i] = score;
         s.maxima[head] = score > s.maxima[head] ? score : s.maxima[head];
       }

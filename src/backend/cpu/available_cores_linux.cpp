@@ -1,31 +1,35 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <string>
-#include <thread>
+
+#include <sched.h>
 
 #include "backend/cpu/thread_pool.h"
 
 namespace hearth::backend::cpu {
 namespace {
 
+/// Cores in the affinity mask. (std::thread::hardware_concurrency counts all of the machine with
+/// glibc 2.36.)
+int cores_in_mask() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  return sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 1;
+}
+
 /// CPU quota of this process's cgroup in cores (version 2: "<quota> <period>" or "max <period>");
 /// 0: none.
 double cgroup_quota() {
   std::ifstream file("/sys/fs/cgroup/cpu.max");
-  std::string quota;
+  double quota = 0;  // "max" fails to parse
   double period = 0;
-  if (!(file >> quota >> period) || quota == "max" || period <= 0) {
-    return 0;
-  }
-  return std::stod(quota) / period;
+  return file >> quota >> period && period > 0 ? quota / period : 0;
 }
 
 }  // namespace
 
 int available_cores() {
-  const int cores = std::max(
-      1, static_cast<int>(std::thread::hardware_concurrency()));  // respects the affinity mask
+  const int cores = std::max(1, cores_in_mask());
   const double quota = cgroup_quota();
   return quota > 0 ? std::clamp(static_cast<int>(std::floor(quota)), 1, cores) : cores;
 }

@@ -1,0 +1,77 @@
+/// What backends say and refuse.
+
+#include "backend/backend.h"
+
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/kernels/kernel_set.h"
+#include "backend/reference/reference_backend.h"
+#include "tests/graph/tiny_model.h"
+
+namespace hearth::backend {
+namespace {
+
+using graph::Family;
+using graph::TinyModel;
+
+TEST(CpuBackend, RefusesANegativeNumberOfThreads) {
+  const auto backend = make_cpu_backend({.n_threads = -1});
+  ASSERT_FALSE(backend.has_value());
+  EXPECT_EQ(backend.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(backend.error().message, testing::HasSubstr("-1 threads"));
+}
+
+TEST(CpuBackend, RefusesAnUnknownKernelSetAndNamesTheKnownOnes) {
+  setenv("HEARTH_CPU_KERNELS", "mmx", 1);
+  const auto backend = make_cpu_backend({});
+  unsetenv("HEARTH_CPU_KERNELS");
+  ASSERT_FALSE(backend.has_value());
+  EXPECT_THAT(backend.error().message,
+              testing::AllOf(testing::HasSubstr("'mmx'"), testing::HasSubstr("portable")));
+}
+
+TEST(CpuBackend, SaysHowManyThreadsAndWhichKernelsItUses) {
+  const auto backend = make_cpu_backend({.n_threads = 3}).value();
+  EXPECT_EQ(backend->name(), "cpu");
+  EXPECT_THAT(backend->description(),
+              testing::AllOf(testing::HasSubstr("3 threads"),
+                             testing::HasSubstr(cpu::supported_kernel_sets().front().name)));
+}
+
+TEST(ReferenceBackend, RefusesAFusedPlan) {
+  const TinyModel model(Family::llama, {.n_layers = 1}, {DType::f16});
+  const auto session =
+      make_reference_backend()->open(model.weights(), model.kv_cache(DType::f16, 2)).value();
+  const auto plan = plan::make_plan(model.record({4, 1}), model.weights(), {.fuse = true});
+  const auto executable = session->compile(plan);
+  ASSERT_FALSE(executable.has_value());
+  EXPECT_EQ(executable.error().code, ErrorCode::unsupported);
+}
+
+TEST(Session, CountsTheCacheAndAWorkspaceThatSmallerBucketsShare) {
+  const TinyModel model(Family::llama, {}, {DType::f16});
+  const auto backend = make_cpu_backend({.n_threads = 2}).value();
+  const auto kv = model.kv_cache(DType::f16, 10);
+  const auto session = backend->open(model.weights(), kv).value();
+  EXPECT_EQ(session->memory().weight_bytes, 0);
+  EXPECT_EQ(session->memory().kv_bytes, kv.bytes());
+  EXPECT_EQ(session->memory().workspace_bytes, 0);
+  const auto compile = [&](std::int64_t rows) {
+    return session
+        ->compile(
+            plan::make_plan(model.record({rows, 1}), model.weights(), backend->plan_options()))
+        .value();
+  };
+  const auto large = compile(64);
+  const std::int64_t workspace = session->memory().workspace_bytes;
+  EXPECT_GT(workspace, 0);
+  const auto small = compile(8);
+  EXPECT_EQ(session->memory().workspace_bytes, workspace);
+}
+
+}  // namespace
+}  // namespace hearth::backend
