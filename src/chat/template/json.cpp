@@ -57,6 +57,7 @@ class JsonWriter {
   JsonWriter(TextWriter& out, const JsonStyle& style) : out_(out), style_(style) {}
 
   Result<void> write(const Value& value) {
+    HEARTH_TRY(out_.spend_step());
     if (const Text* text = value.as_text()) {
       return write_text(*text);
     }

@@ -1,5 +1,6 @@
 #include "chat/template/operators.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -165,9 +166,12 @@ Result<Value> add_lists(Runtime& runtime, const List& a, const List& b) {
 }
 
 Result<Value> repeat_list(Runtime& runtime, const List& list, std::int64_t n) {
+  const std::int64_t n_copies = list.items.empty() ? 0 : std::max(n, std::int64_t{0});
+  const auto n_items = checked_mul(list.items.size(), static_cast<std::size_t>(n_copies));
+  HEARTH_TRY(
+      runtime.budget().spend_list(n_items.value_or(std::numeric_limits<std::size_t>::max())));
   std::vector<Value> items;
-  for (std::int64_t i = 0; i < n && !list.items.empty(); ++i) {
-    HEARTH_TRY(runtime.budget().spend_list(items.size() + list.items.size()));
+  for (std::int64_t i = 0; i < n_copies; ++i) {
     items.insert(items.end(), list.items.begin(), list.items.end());
   }
   return make_like(runtime, list, std::move(items));

@@ -139,6 +139,7 @@ Result<void> write_str(TextWriter& out, const Value& value) {
 }
 
 Result<void> write_repr(TextWriter& out, const Value& value) {
+  HEARTH_TRY(out.spend_step());
   if (const Text* text = value.as_text()) {
     return write_quoted(out, *text);
   }

@@ -65,6 +65,9 @@ class TextWriter {
  public:
   explicit TextWriter(Budget& budget) : budget_(budget) {}
 
+  /// For each value that is about to be written.
+  Result<void> spend_step() { return budget_.spend_steps(1); }
+
   Result<void> append(std::string_view bytes, Origin origin);
   Result<void> append(const Text& text) { return append(text, 0, text.size()); }
   Result<void> append(const Text& text, std::size_t begin, std::size_t end);

@@ -16,14 +16,14 @@ std::int64_t as_signed(std::size_t n) {
 Result<Value> characters(Runtime& runtime, const Text& text) {
   std::vector<Value> items;
   HEARTH_TRY(runtime.budget().spend_scan(text.size()));
+  HEARTH_TRY(runtime.budget().spend_list(count_code_points(text.bytes())));
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t n_bytes = code_point_at(text.bytes(), at).n_bytes;
-    HEARTH_TRY(runtime.budget().spend_steps(1));
     HEARTH_ASSIGN(auto character, part_of(runtime, text, at, at + n_bytes));
     items.push_back(std::move(character));
     at += n_bytes;
   }
-  return runtime.make_list(std::move(items));
+  return Value(std::move(items));
 }
 
 Result<std::optional<std::int64_t>> bound(const Value& value) {

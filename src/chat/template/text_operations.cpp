@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/checked.h"
 #include "base/fail.h"
 #include "chat/template/print.h"
 #include "chat/template/search.h"
@@ -20,19 +21,23 @@ struct Piece {
 };
 
 Result<Value> list_of(Runtime& runtime, const Text& text, const std::vector<Piece>& pieces) {
+  HEARTH_TRY(runtime.budget().spend_list(pieces.size()));
   std::vector<Value> items;
   for (const auto& [begin, end] : pieces) {
     HEARTH_ASSIGN(auto item, part_of(runtime, text, begin, end));
     items.push_back(std::move(item));
   }
-  return runtime.make_list(std::move(items));
+  return Value(std::move(items));
 }
 
-/// Counts down the cuts that are still allowed.
+/// Counts down the cuts that are still allowed; none of a negative `max_cuts` stops earlier.
 class CutsLeft {
  public:
-  explicit CutsLeft(std::int64_t max_cuts)
-      : left_(max_cuts < 0 ? std::numeric_limits<std::int64_t>::max() : max_cuts) {}
+  explicit CutsLeft(std::int64_t max_cuts,
+                    std::size_t limit = std::numeric_limits<std::int64_t>::max())
+      : left_(static_cast<std::int64_t>(limit)) {
+    left_ = max_cuts < 0 ? left_ : std::min(left_, max_cuts);
+  }
   bool take() { return left_-- > 0; }
 
  private:
@@ -106,7 +111,7 @@ std::vector<Piece> split_words(std::string_view bytes, CutsLeft cuts) {
   std::size_t at = run_end(bytes, 0, is_space);
   while (at < bytes.size()) {
     if (!cuts.take()) {
-      pieces.push_back({at, run_begin(bytes, bytes.size(), is_space)});
+      pieces.push_back({at, bytes.size()});
       break;
     }
     const std::size_t end = run_end(bytes, at, is_not_space);
@@ -121,7 +126,7 @@ std::vector<Piece> split_words_from_right(std::string_view bytes, CutsLeft cuts)
   std::size_t at = run_begin(bytes, bytes.size(), is_space);
   while (at > 0) {
     if (!cuts.take()) {
-      pieces.push_back({run_end(bytes, 0, is_space), at});
+      pieces.push_back({0, at});
       break;
     }
     const std::size_t begin = run_begin(bytes, at, is_not_space);
@@ -190,8 +195,9 @@ Result<Value> split(Runtime& runtime, const Text& text, const Text* separator,
     return empty_separator();
   }
   HEARTH_TRY(runtime.budget().spend_scan(text.size()));
-  return list_of(runtime, text,
-                 pieces_of(text.bytes(), separator, CutsLeft(max_splits), from_right));
+  // More pieces than a list may have are refused by list_of; there is no need to find them all.
+  const CutsLeft cuts(max_splits, runtime.budget().limits().list_items);
+  return list_of(runtime, text, pieces_of(text.bytes(), separator, cuts, from_right));
 }
 
 Result<Value> split_lines(Runtime& runtime, const Text& text, bool keeps_ends) {
@@ -269,20 +275,22 @@ Result<Value> map_characters(Runtime& runtime, const Text& text,
                              const std::function<char32_t(char32_t, bool)>& map) {
   HEARTH_TRY(runtime.budget().spend_scan(text.size()));
   TextWriter out(runtime.budget());
+  std::size_t copied = 0;  // up to here the text is written
   bool starts_word = true;
   for (std::size_t at = 0; at < text.size();) {
     const CodePoint c = code_point_at(text.bytes(), at);
     const char32_t mapped = map(c.value, starts_word);
-    if (mapped == c.value) {
-      HEARTH_TRY(out.append(text, at, at + c.n_bytes));
-    } else {
+    if (mapped != c.value) {
       std::string bytes;
       append_utf8(bytes, mapped);
+      HEARTH_TRY(out.append(text, copied, at));
       HEARTH_TRY(out.append(bytes, text.origin_at(at)));
+      copied = at + c.n_bytes;
     }
     starts_word = !is_cased(c.value);
     at += c.n_bytes;
   }
+  HEARTH_TRY(out.append(text, copied, text.size()));
   return out.take_value();
 }
 
@@ -293,20 +301,22 @@ Result<Value> pad(Runtime& runtime, const Text& text, std::int64_t width, char a
   // str.center() puts the odd one left when the width is odd: CPython's rule, which Jinja inherits.
   const std::int64_t center_left = missing / 2 + (missing & width & 1);
   const std::int64_t left = align == '<' ? 0 : align == '>' ? missing : center_left;
+  HEARTH_ASSIGN(const Value before, repeat(runtime, fill, left));
+  HEARTH_ASSIGN(const Value after, repeat(runtime, fill, missing - left));
   TextWriter out(runtime.budget());
-  for (std::int64_t i = 0; i < left; ++i) {
-    HEARTH_TRY(out.append(fill));
-  }
+  HEARTH_TRY(out.append(*before.as_text()));
   HEARTH_TRY(out.append(text));
-  for (std::int64_t i = left; i < missing; ++i) {
-    HEARTH_TRY(out.append(fill));
-  }
+  HEARTH_TRY(out.append(*after.as_text()));
   return out.take_value();
 }
 
 Result<Value> repeat(Runtime& runtime, const Text& text, std::int64_t n) {
+  const std::int64_t n_copies = text.empty() ? 0 : std::max(n, std::int64_t{0});
+  const auto n_bytes = checked_mul(text.size(), static_cast<std::size_t>(n_copies));
+  HEARTH_TRY(
+      runtime.budget().spend_text(n_bytes.value_or(std::numeric_limits<std::size_t>::max()), 0));
   TextWriter out(runtime.budget());
-  for (std::int64_t i = 0; i < n && !text.empty(); ++i) {
+  for (std::int64_t i = 0; i < n_copies; ++i) {
     HEARTH_TRY(out.append(text));
   }
   return out.take_value();
