@@ -1,0 +1,246 @@
+/// `hearth bench`: prefill and decode speed, beside the speed at which the same threads read
+/// memory.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "answer.h"
+#include "backend/cpu/read_stream.h"
+#include "backend/cpu/thread_pool.h"
+#include "backend/reference/reference_backend.h"
+#include "base/assert.h"
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "commands.h"
+#include "engine/engine.h"
+#include "model_options.h"
+#include "quantiles.h"
+
+namespace hearth::app {
+namespace {
+
+struct BenchOptions {
+  ModelOptions model;
+  std::int64_t n_prompt = 512;
+  std::int64_t n_decode = 128;
+  int n_rounds = 5;
+  bool no_check = false;
+  bool json = false;
+};
+
+// Real prose, because routing, caches and branch predictors behave differently on random tokens.
+constexpr std::string_view prose =
+    "The river had been rising since Tuesday, and by the end of the week the lower meadows lay "
+    "under a sheet of brown water that moved so slowly it seemed to be thinking. People came down "
+    "from the village to look at it. They stood along the wall with their hands in their pockets "
+    "and told each other what they remembered of other years: the year the bridge went, the year "
+    "the mill was flooded to the second floor, the winter when it froze from bank to bank and the "
+    "children walked across to school. Nobody was afraid yet. A flood, the old miller said, is "
+    "like a guest who arrives early; one has to be polite and move the furniture. ";
+
+constexpr std::int64_t n_checked = 64;  // greedy tokens compared with the reference
+constexpr std::int64_t n_check_prompt = 16;
+constexpr std::int64_t stream_bytes = 512 << 20;  // well above the last-level caches of today
+constexpr double max_stream_spread = 0.2;         // beyond it, neighbours disturbed the run
+
+/// `n` tokens of prose, repeated as often as needed.
+Result<std::vector<TokenId>> prose_tokens(const model::Model& model, std::int64_t n) {
+  HEARTH_ASSIGN(const auto once, model.tokenizer().encode(prose));
+  HEARTH_ASSERT(!once.empty());
+  std::vector<TokenId> tokens;
+  for (std::size_t i = 0; static_cast<std::int64_t>(i) < n; ++i) {
+    tokens.push_back(once[i % once.size()]);
+  }
+  return tokens;
+}
+
+/// Greedy and without end, so that the number of steps is known.
+Result<Answer> generate(engine::Engine& engine, std::vector<TokenId> prompt, std::int64_t n) {
+  static const AnswerWatcher nobody{.on_text = [](std::string_view) {},
+                                    .is_interrupted = [] { return false; }};
+  sampling::SamplingParams greedy;
+  greedy.temperature = 0;
+  return answer(engine,
+                {.request = {.prompt = std::move(prompt),
+                             .sampling = greedy,
+                             .max_tokens = n,
+                             .ignore_end_of_generation = true}},
+                nobody);
+}
+
+Result<std::vector<TokenId>> greedy_tokens(const model::Model& model, backend::Backend& backend,
+                                           DType kv_dtype) {
+  HEARTH_ASSIGN(
+      const auto engine,
+      engine::Engine::create(model, backend,
+                             {.context = n_check_prompt + n_checked + 1, .kv_dtype = kv_dtype}));
+  HEARTH_ASSIGN(auto prompt, prose_tokens(model, n_check_prompt));
+  HEARTH_ASSIGN(auto answer, generate(*engine, std::move(prompt), n_checked));
+  return std::move(answer.tokens);
+}
+
+/// A backend whose tokens are wrong may not be timed. Errors: internal.
+Result<void> check_against_reference(const OpenModel& open, DType kv_dtype) {
+  const auto reference = backend::make_reference_backend();
+  HEARTH_ASSIGN(const auto expected, greedy_tokens(*open.model, *reference, kv_dtype));
+  HEARTH_ASSIGN(const auto found, greedy_tokens(*open.model, *open.backend, kv_dtype));
+  const auto differ = std::mismatch(expected.begin(), expected.end(), found.begin(), found.end());
+  if (differ.first != expected.end()) {
+    return fail(ErrorCode::internal,
+                "token {} of a greedy answer differs from the reference's, so there is nothing to "
+                "time",
+                differ.first - expected.begin());
+  }
+  return {};
+}
+
+/// One sample per round of each.
+struct Samples {
+  std::vector<double> prefill;   // tokens/s
+  std::vector<double> decode;    // tokens/s
+  std::vector<double> stream;    // bytes/s, two per round
+  std::vector<double> fraction;  // of the stream, by decode
+
+  [[nodiscard]] double stream_spread() const {
+    const auto [lowest, highest] = std::minmax_element(stream.begin(), stream.end());
+    return *highest / *lowest - 1;
+  }
+};
+
+/// Decode starts from one token, so its keys are half of its length on average.
+std::int64_t bytes_per_token(const plan::StepCost& cost, std::int64_t n_decode) {
+  return cost.bytes(1, n_decode / 2);
+}
+
+Result<Samples> measure(const OpenModel& open, const BenchOptions& options,
+                        std::int64_t& token_bytes, Console& console) {
+  const auto& model = *open.model;
+  HEARTH_ASSIGN(
+      const auto engine,
+      engine::Engine::create(model, *open.backend,
+                             {.context = std::max(options.n_prompt + 1, options.n_decode + 2),
+                              .kv_dtype = options.model.kv_dtype}));
+  HEARTH_ASSIGN(const auto cost, engine->runner().cost(1, 1));
+  token_bytes = bytes_per_token(cost, options.n_decode);
+  HEARTH_ASSIGN(const auto prompt, prose_tokens(model, options.n_prompt));
+  const std::vector<TokenId> first_token(prompt.begin(), prompt.begin() + 1);
+  const int n_threads =
+      options.model.n_threads > 0 ? options.model.n_threads : backend::cpu::available_cores();
+  backend::cpu::ReadStream stream(n_threads, stream_bytes);
+  stream.measure();
+
+  Samples samples;
+  for (int round = 0; round <= options.n_rounds; ++round) {
+    HEARTH_ASSIGN(const auto prefill, generate(*engine, prompt, 1));
+    const double before = stream.measure();
+    HEARTH_ASSIGN(const auto decode, generate(*engine, first_token, options.n_decode));
+    const double after = stream.measure();
+    if (round == 0) {
+      continue;  // warm-up: page cache, plans, clocks
+    }
+    samples.prefill.push_back(prefill.timings.prompt_speed());
+    samples.decode.push_back(decode.timings.generation_speed());
+    samples.stream.insert(samples.stream.end(), {before, after});
+    samples.fraction.push_back(samples.decode.back() * static_cast<double>(token_bytes) /
+                               ((before + after) / 2));
+    if (console.talk_is_terminal) {
+      console.talk << format("\rround {}/{} ", round, options.n_rounds) << std::flush;
+    }
+  }
+  if (console.talk_is_terminal) {
+    console.talk << '\n';
+  }
+  return samples;
+}
+
+nlohmann::ordered_json to_json(const Quantiles& quantiles) {
+  return {{"median", quantiles.median}, {"p10", quantiles.p10}, {"p90", quantiles.p90}};
+}
+
+void print_line(std::ostream& out, std::string_view label, const std::vector<double>& samples,
+                double scale, std::string_view unit) {
+  const auto q = quantiles_of(samples);
+  out << format("{:<16}{:>10.2f} {:<9} (p10 {:.2f}, p90 {:.2f})\n", label, q.median * scale, unit,
+                q.p10 * scale, q.p90 * scale);
+}
+
+void print(const OpenModel& open, const BenchOptions& options, const Samples& samples,
+           std::int64_t token_bytes, Console& console) {
+  if (options.json) {
+    const nlohmann::ordered_json json{
+        {"model", replace_invalid_utf8(open.model->name())},
+        {"backend", open.backend->description()},
+        {"rounds", options.n_rounds},
+        {"checked_tokens", options.no_check ? 0 : n_checked},
+        {"n_prompt", options.n_prompt},
+        {"n_decode", options.n_decode},
+        {"prefill_tokens_per_s", to_json(quantiles_of(samples.prefill))},
+        {"decode_tokens_per_s", to_json(quantiles_of(samples.decode))},
+        {"bytes_per_token", token_bytes},
+        {"read_stream_bytes_per_s", to_json(quantiles_of(samples.stream))},
+        {"read_stream_spread", samples.stream_spread()},
+        {"decode_fraction_of_stream", to_json(quantiles_of(samples.fraction))}};
+    console.out << json.dump(2) << '\n';
+  } else {
+    std::ostream& out = console.out;
+    out << format("{}, {}, {} rounds\n", open.model->name(), open.backend->description(),
+                  options.n_rounds);
+    print_line(out, format("prefill {}", options.n_prompt), samples.prefill, 1, "tokens/s");
+    print_line(out, format("decode {}", options.n_decode), samples.decode, 1, "tokens/s");
+    out << format("{:<16}{:>10.2f} MB\n", "bytes per token",
+                  static_cast<double>(token_bytes) / 1e6);
+    print_line(out, "read stream", samples.stream, 1e-9, "GB/s");
+    print_line(out, "of the stream", samples.fraction, 100, "%");
+  }
+  if (samples.stream_spread() > max_stream_spread) {
+    console.talk << format(
+        "hearth: warning: the read stream moved by {:.0f} % during the run; something else used "
+        "this machine\n",
+        100 * samples.stream_spread());
+  }
+}
+
+Result<int> bench(const BenchOptions& options, Console& console) {
+  HEARTH_ASSIGN(const auto open, open_model(options.model));
+  if (!options.no_check) {
+    if (console.talk_is_terminal) {
+      console.talk << format("comparing {} tokens with the reference\n", n_checked);
+    }
+    HEARTH_TRY(check_against_reference(open, options.model.kv_dtype));
+  }
+  std::int64_t token_bytes = 0;
+  HEARTH_ASSIGN(const auto samples, measure(open, options, token_bytes, console));
+  print(open, options, samples, token_bytes, console);
+  return 0;
+}
+
+}  // namespace
+
+Action declare_bench(CLI::App& app) {
+  auto options = std::make_shared<BenchOptions>();
+  add_model_argument(app, options->model.model);
+  app.add_option("-p,--prompt-tokens", options->n_prompt, "Tokens of the prefill")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->capture_default_str();
+  app.add_option("-n,--decode-tokens", options->n_decode, "Tokens of the decode")
+      ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 20))
+      ->capture_default_str();
+  app.add_option("-r,--rounds", options->n_rounds, "Rounds that count, after one that does not")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_flag("--no-check", options->no_check, "Do not compare with the reference first");
+  add_backend_options(app, options->model);
+  app.add_flag("--json", options->json, "Print one JSON object");
+  return [options](Console& console) { return bench(*options, console); };
+}
+
+}  // namespace hearth::app

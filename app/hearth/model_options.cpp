@@ -1,0 +1,80 @@
+#include "model_options.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/reference/reference_backend.h"
+#include "base/assert.h"
+#include "find_model.h"
+
+namespace hearth::app {
+namespace {
+
+using BackendResult = Result<std::unique_ptr<backend::Backend>>;
+
+struct BackendEntry {
+  const char* name;
+  BackendResult (*make)(const ModelOptions& options);
+};
+
+constexpr std::array backends{
+    BackendEntry{"cpu",
+                 [](const ModelOptions& options) {
+                   return backend::make_cpu_backend({.n_threads = options.n_threads});
+                 }},
+    BackendEntry{
+        "reference",
+        [](const ModelOptions&) -> BackendResult { return backend::make_reference_backend(); }},
+};
+
+const std::map<std::string, DType> kv_types{
+    {"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}};
+
+}  // namespace
+
+void add_model_argument(CLI::App& app, std::string& model) {
+  app.add_option("MODEL", model, "A GGUF file, or the name of a model that ./run has fetched")
+      ->required();
+}
+
+void add_backend_options(CLI::App& app, ModelOptions& options) {
+  app.add_option("--threads", options.n_threads, "Threads (default: all cores of this process)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--kv-type", options.kv_dtype, "How keys and values are stored: f32, f16 or bf16")
+      ->transform(CLI::Transformer(kv_types))
+      ->default_str("f16");
+  std::vector<std::string> names;
+  for (const auto& entry : backends) {
+    names.emplace_back(entry.name);
+  }
+  app.add_option("--backend", options.backend, "What computes: cpu or reference (slow)")
+      ->check(CLI::IsMember(names))
+      ->capture_default_str();
+}
+
+std::int64_t OpenModel::weight_bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& tensor : model->file().tensors()) {
+    bytes += static_cast<std::int64_t>(tensor.data.size());
+  }
+  return bytes;
+}
+
+Result<OpenModel> open_model(const ModelOptions& options) {
+  HEARTH_ASSIGN(const auto path, find_model(options.model, model_cache()));
+  HEARTH_ASSIGN(auto model, model::Model::open(path));
+  const auto* entry = std::find_if(backends.begin(), backends.end(), [&](const auto& candidate) {
+    return candidate.name == options.backend;
+  });
+  HEARTH_ASSERT(entry != backends.end());  // the parser has checked the name
+  HEARTH_ASSIGN(auto backend, entry->make(options));
+  return OpenModel{std::move(model), std::move(backend)};
+}
+
+}  // namespace hearth::app

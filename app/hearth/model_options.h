@@ -1,0 +1,43 @@
+#pragma once
+/// Options of the commands that compute with a model, and what they open.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "backend/backend.h"
+#include "base/result.h"
+#include "model/model.h"
+#include "tensor/dtype.h"
+
+namespace CLI {
+class App;
+}
+
+namespace hearth::app {
+
+struct ModelOptions {
+  std::string model;
+  int n_threads = 0;  // 0: every core this process may use
+  DType kv_dtype = DType::f16;
+  std::string backend = "cpu";
+};
+
+/// Adds the argument MODEL alone.
+void add_model_argument(CLI::App& app, std::string& model);
+/// Adds --threads, --kv-type and --backend. `options` must outlive `app`.
+void add_backend_options(CLI::App& app, ModelOptions& options);
+
+/// A model on a backend. Move-only.
+struct OpenModel {
+  std::unique_ptr<const model::Model> model;
+  std::unique_ptr<backend::Backend> backend;
+
+  /// Bytes of weights in the file mapping.
+  [[nodiscard]] std::int64_t weight_bytes() const;
+};
+
+/// Errors: those of find_model(), of the file and of the backend.
+Result<OpenModel> open_model(const ModelOptions& options);
+
+}  // namespace hearth::app

@@ -1,0 +1,75 @@
+#include "run_report.h"
+
+#include <cstdint>
+#include <ostream>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "base/utf8.h"
+
+namespace hearth::app {
+namespace {
+
+double mebibytes(std::int64_t bytes) {
+  return static_cast<double>(bytes) / (1 << 20);
+}
+
+}  // namespace
+
+void tell_ending(const RunSession& session, const Answer& answer) {
+  if (answer.ending == Ending::context_full) {
+    warn(session.console, format("the answer stops here because the context of {} tokens is full",
+                                 session.engine->context()));
+  }
+}
+
+void tell_timings(const RunSession& session, const Turn& turn) {
+  const auto& timings = turn.answer.timings;
+  const auto memory = session.engine->runner().memory();
+  session.console.talk
+      << format("load         {:.0f} ms, {}\n", session.load_time.count(),
+                session.open.backend->description())
+      << format("prompt       {} tokens in {:.0f} ms, {:.1f} tokens/s\n", timings.n_prompt,
+                Milliseconds(timings.first_token).count(), timings.prompt_speed())
+      << format("generation   {} tokens, {:.1f} tokens/s, ended by {}\n", timings.n_generated,
+                timings.generation_speed(), name_of(turn.answer.ending))
+      << format(
+             "memory       weights {:.1f} MiB mapped and {:.1f} copied, KV {:.1f}, work {:.1f}\n",
+             mebibytes(session.open.weight_bytes()), mebibytes(memory.weight_bytes),
+             mebibytes(memory.kv_bytes), mebibytes(memory.workspace_bytes))
+      << format("seed         {}\n", session.sampling.seed);
+}
+
+nlohmann::ordered_json to_json(const RunSession& session, const Turn& turn) {
+  const auto& timings = turn.answer.timings;
+  const auto memory = session.engine->runner().memory();
+  nlohmann::ordered_json tokens = nlohmann::ordered_json::array();
+  for (const auto token : turn.answer.tokens) {
+    tokens.push_back(static_cast<std::int32_t>(token));
+  }
+  const Milliseconds prompt = timings.first_token;
+  return {
+      {"model", replace_invalid_utf8(session.open.model->name())},
+      {"text", turn.answer.text},
+      {"tokens", std::move(tokens)},
+      {"finish_reason", name_of(turn.answer.ending)},
+      {"seed", session.sampling.seed},
+      {"n_prompt_tokens", timings.n_prompt},
+      {"timings",
+       {{"load_ms", session.load_time.count()},
+        {"encode_ms", turn.encoding.count()},
+        {"prompt_ms", prompt.count()},
+        {"first_token_ms", (session.load_time + turn.encoding + prompt).count()},
+        {"prompt_tokens_per_s", timings.prompt_speed()},
+        {"generated_tokens_per_s", timings.generation_speed()}}},
+      {"memory",
+       {{"mapped_weight_bytes", session.open.weight_bytes()},
+        {"weight_bytes", memory.weight_bytes},
+        {"kv_bytes", memory.kv_bytes},
+        {"workspace_bytes", memory.workspace_bytes}}},
+  };
+}
+
+}  // namespace hearth::app
