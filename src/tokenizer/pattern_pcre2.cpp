@@ -99,8 +99,8 @@ class Matcher {
   }
 
  private:
-  static constexpr std::size_t jit_stack_min_bytes = 32 * 1024;
-  static constexpr std::size_t jit_stack_max_bytes = 1024 * 1024;
+  static constexpr std::size_t jit_stack_min_bytes = std::size_t{32} << 10;
+  static constexpr std::size_t jit_stack_max_bytes = std::size_t{1} << 20;
   static constexpr std::uint32_t max_steps = 10'000'000;
   static constexpr std::uint32_t max_heap_kib = 64 * 1024;
 
