@@ -31,7 +31,7 @@ TEST(DotLanes, PutsElementIIntoLaneIModSixteen) {
 }
 
 TEST(SumOfSquares, EqualsTheDotOfAVectorWithItself) {
-  for (const std::size_t n : {0, 1, 15, 16, 17, 33, 100}) {
+  for (const std::size_t n : {0u, 1u, 15u, 16u, 17u, 33u, 100u}) {
     std::vector<float> x(n);
     for (std::size_t i = 0; i < n; ++i) {
       x[i] = static_cast<float>(i) * 0.37f - 3.0f;

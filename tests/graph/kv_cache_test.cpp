@@ -20,7 +20,7 @@ TEST_P(KvCacheTypes, ReturnWhatWasWrittenWhateverTheOrderOfBlocks) {
   // Layers of different shape; rounding of the stored type is what half.h does, tested there.
   HostKvCache cache({GetParam(), 4, {{2, 8}, {1, 12}}});
   const std::vector<std::int32_t> table{3, 0, 2};
-  for (const std::size_t layer : {1, 0}) {
+  for (const std::size_t layer : {1u, 0u}) {
     const auto& shape = cache.desc().layers[layer];
     for (std::int64_t position = n_tokens - 1; position >= 0; --position) {
       for (std::int64_t head = 0; head < shape.n_kv_heads; ++head) {
@@ -33,7 +33,7 @@ TEST_P(KvCacheTypes, ReturnWhatWasWrittenWhateverTheOrderOfBlocks) {
       }
     }
   }
-  for (const std::size_t layer : {0, 1}) {
+  for (const std::size_t layer : {0u, 1u}) {
     const auto& shape = cache.desc().layers[layer];
     const std::int64_t row_bytes = shape.head_dim * (GetParam() == DType::f32 ? 4 : 2);
     for (std::int64_t position = 0; position < n_tokens; ++position) {

@@ -58,8 +58,9 @@ class TinyModel {
   [[nodiscard]] KvCacheDesc kv_cache(DType dtype, std::int64_t n_blocks) const;
   [[nodiscard]] const TinySize& size() const { return size_; }
 
-  /// For tests of damaged weights: a projection of the last layer.
+  /// For tests of damaged weights.
   [[nodiscard]] WeightId down_of_last_layer() const { return layers_.back().down; }
+  [[nodiscard]] WeightId token_embed() const { return token_embed_; }
   [[nodiscard]] RandomWeights& storage() { return weights_; }
 
  private:

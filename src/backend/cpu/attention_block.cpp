@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
+#include <utility>
 
 #include "backend/cpu/launch_kernel.h"
 

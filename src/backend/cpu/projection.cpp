@@ -91,6 +91,9 @@ class ProjectionKernel final : public LaunchKernel {
 
   void run(const Worker& worker, const RunContext& run) const override {
     const std::int64_t n_rows = input_.rows(run.step);
+    if (n_rows == 0) {  // a prompt chunk whose rows want no logits: leave the head alone
+      return;
+    }
     const bool private_rows = n_rows <= max_private_rows;
     Carver own(run.scratch_of(worker));
     auto* int8_row = own.take<std::int8_t>(n_in());

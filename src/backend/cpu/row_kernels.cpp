@@ -1,6 +1,8 @@
 /// Launches without weights to stream: NormAdd shares out rows; a single op runs its reference
 /// kernel.
 
+#include <array>
+#include <span>
 #include <utility>
 #include <vector>
 

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 #include "plan/passes/passes.h"
 #include "plan/passes/uses.h"
