@@ -26,6 +26,7 @@ HOMES = {
     "expected": "src/base/result.h",
     "pcre2.h": "src/tokenizer/",
     "CLI/": "app/",
+    "nlohmann/": "app/",
 }
 
 
