@@ -20,7 +20,7 @@ enum class RopePairing : std::uint8_t {
 /// YaRN context extension. Source: Peng et al. 2023, "YaRN", sections 3.2-3.4; parameter names as
 /// in GGUF.
 struct Yarn {
-  float ext_factor = 1.0f;  // 0 switches the frequency ramp off
+  float ext_factor = 1.0f;   // 0 switches the frequency ramp off
   float attn_factor = 1.0f;  // on top of the magnitude 1 + 0.1 ln(factor)
   float magnitude = 0;       // instead of both; 0: not given
   float beta_fast = 32.0f;
