@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::size_t max_match_bytes = 256;  // a broken trie may go in circles
 
+constexpr std::size_t max_replacement_bytes = 256;  // bounds how much a text can grow
+
 // Bit fields of a node.
 std::uint32_t offset_of(std::uint32_t node) {
   return (node >> 10) << ((node & 0x200u) >> 6);
@@ -52,6 +54,15 @@ Result<Charsmap> Charsmap::parse(std::string_view bytes) {
   if (!replacements.empty() && replacements.back() != '\0') {
     return fail(ErrorCode::invalid_file,
                 "precompiled_charsmap: the last replacement does not end with a zero byte");
+  }
+  for (std::size_t begin = 0; begin < replacements.size();) {
+    const std::size_t end = replacements.find('\0', begin);
+    if (end - begin > max_replacement_bytes) {
+      return fail(ErrorCode::invalid_file,
+                  "precompiled_charsmap: a replacement of {} bytes, at most {} are allowed",
+                  end - begin, max_replacement_bytes);
+    }
+    begin = end + 1;
   }
   map.replacements_.assign(replacements.begin(), replacements.end());
   return map;

@@ -1,7 +1,6 @@
 #include "tokenizer/merge_rules.h"
 
 #include <bit>
-#include <limits>
 #include <string>
 
 #include "base/fail.h"
@@ -22,9 +21,6 @@ std::uint32_t descending(float score) {
 
 Result<RankedMerges> RankedMerges::create(const TokenTable& tokens,
                                           std::span<const std::string_view> merges) {
-  if (merges.size() >= std::numeric_limits<std::uint32_t>::max()) {
-    return fail(ErrorCode::invalid_file, "merges: {} entries are too many", merges.size());
-  }
   RankedMerges rules(merges.size());
   for (std::size_t rank = 0; rank < merges.size(); ++rank) {
     const std::string_view merge = merges[rank];

@@ -10,7 +10,10 @@
 namespace hearth::tokenizer {
 namespace {
 
-constexpr std::size_t max_tokens = std::size_t{1} << 24;  // 60 times the largest real vocabulary
+// Several times what real vocabularies have. An index over them stays small next to the file that
+// holds so many.
+constexpr std::size_t max_tokens = std::size_t{1} << 20;
+constexpr std::size_t max_merges = std::size_t{1} << 21;
 
 Result<void> check_texts(const Vocabulary& vocabulary) {
   const std::size_t n_tokens = vocabulary.tokens.size();
@@ -20,6 +23,10 @@ Result<void> check_texts(const Vocabulary& vocabulary) {
   if (n_tokens > max_tokens) {
     return fail(ErrorCode::invalid_file, "tokens: {} entries, at most {} are supported", n_tokens,
                 max_tokens);
+  }
+  if (vocabulary.merges.size() > max_merges) {
+    return fail(ErrorCode::invalid_file, "merges: {} entries, at most {} are supported",
+                vocabulary.merges.size(), max_merges);
   }
   for (std::size_t i = 0; i < n_tokens; ++i) {
     if (vocabulary.tokens[i].size() > max_token_bytes) {

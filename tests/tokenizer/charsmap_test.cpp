@@ -51,7 +51,8 @@ TEST(Charsmap, AnEmptyOneReplacesNothing) {
 TEST(Charsmap, RefusesSizesThatDoNotFit) {
   for (const std::string& bytes :
        {std::string("\1\0\0", 3), std::string("\4\0\0\0", 4), std::string("\xff\xff\xff\xff", 4),
-        std::string("\3\0\0\0abc", 7), make_charsmap({0, 0}, "unterminated")}) {
+        std::string("\3\0\0\0abc", 7), make_charsmap({0, 0}, "unterminated"),
+        make_charsmap({0, 0}, std::string(257, 'a') + '\0')}) {
     const auto map = Charsmap::parse(bytes);
     ASSERT_FALSE(map);
     EXPECT_EQ(map.error().code, ErrorCode::invalid_file);

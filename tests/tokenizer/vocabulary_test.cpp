@@ -35,6 +35,15 @@ TEST(Vocabulary, RefusesTwoTokensOfOneText) {
   expect_refused(small, "tokens[256] and tokens[257] have the same text \"abc\"");
 }
 
+TEST(Vocabulary, RefusesMoreEntriesThanItCanHold) {
+  SmallVocabulary tokens = SmallVocabulary::of_bytes();
+  tokens.vocabulary.tokens.resize((1u << 20) + 1);
+  expect_refused(tokens, "tokens: 1048577 entries");
+  SmallVocabulary merges = SmallVocabulary::of_bytes();
+  merges.vocabulary.merges.resize((1u << 21) + 1);
+  expect_refused(merges, "merges: 2097153 entries");
+}
+
 TEST(Vocabulary, ManyTokensMayHaveNoText) {
   SmallVocabulary small = SmallVocabulary::of_bytes();
   small.add("", TokenType::unused);
