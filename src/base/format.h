@@ -9,7 +9,7 @@ using std::format;
 using std::format_string;
 }  // namespace hearth
 #else
-#include <fmt/format.h>
+#include <fmt/core.h>
 namespace hearth {
 using fmt::format;
 using fmt::format_string;
