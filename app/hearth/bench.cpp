@@ -23,6 +23,7 @@
 #include "commands.h"
 #include "engine/engine.h"
 #include "model_options.h"
+#include "printable.h"
 #include "quantiles.h"
 
 namespace hearth::app {
@@ -192,7 +193,7 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
     console.out << json.dump(2) << '\n';
   } else {
     std::ostream& out = console.out;
-    out << format("{}, {}, {} rounds\n", open.model->name(), open.backend->description(),
+    out << format("{}, {}, {} rounds\n", printable(open.model->name()), open.backend->description(),
                   options.n_rounds);
     print_line(out, format("prefill {}", options.n_prompt), samples.prefill, 1, "tokens/s");
     print_line(out, format("decode {}", options.n_decode), samples.decode, 1, "tokens/s");

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "commands.h"
 #include "find_model.h"
 #include "formats/gguf/reader.h"
@@ -203,17 +204,17 @@ void print(const GgufFile& file, const ShowOptions& options, std::ostream& out) 
 ordered_json summary_json(const GgufFile& file) {
   const auto architecture = text_of(file, "general.architecture");
   const auto total = total_of(file);
-  ordered_json json{{"file", printable(file.shard_name(0))},
+  ordered_json json{{"file", replace_invalid_utf8(file.shard_name(0))},
                     {"n_files", file.n_shards()},
                     {"gguf_version", file.version()},
-                    {"architecture", printable(architecture)},
+                    {"architecture", replace_invalid_utf8(architecture)},
                     {"is_supported", is_supported(architecture)},
-                    {"name", printable(text_of(file, "general.name"))},
+                    {"name", replace_invalid_utf8(text_of(file, "general.name"))},
                     {"parameters", total.n_weights}};
   for (const auto& [summary, value] : summary_values(file)) {
     json[summary.key] = to_json(*value);
   }
-  json["tokenizer"] = printable(text_of(file, "tokenizer.ggml.model"));
+  json["tokenizer"] = replace_invalid_utf8(text_of(file, "tokenizer.ggml.model"));
   json["has_chat_template"] = value_of(file, template_key) != nullptr;
   json["tensor_bytes"] = total.n_bytes;
   for (const auto& [name, type_total] : totals_by_type(file)) {
@@ -227,7 +228,7 @@ ordered_json summary_json(const GgufFile& file) {
 ordered_json metadata_json(const GgufFile& file) {
   ordered_json json = ordered_json::object();
   for (const auto& entry : file.metadata().entries()) {
-    json[printable(entry.key)] = to_json(entry.value);
+    json[replace_invalid_utf8(entry.key)] = to_json(entry.value);
   }
   return json;
 }
@@ -236,7 +237,7 @@ ordered_json tensors_json(const GgufFile& file) {
   ordered_json json = ordered_json::array();
   for (const auto& tensor : file.tensors()) {
     const auto dims = tensor.shape.dims();
-    json.push_back({{"name", printable(tensor.name)},
+    json.push_back({{"name", replace_invalid_utf8(tensor.name)},
                     {"type", quant::name(tensor.dtype)},
                     {"shape", std::vector<std::int64_t>(dims.begin(), dims.end())},
                     {"bytes", tensor.data.size()}});

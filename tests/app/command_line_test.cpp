@@ -1,0 +1,112 @@
+#include "command_line.h"
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "commands.h"
+
+namespace hearth::app {
+namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Outcome {
+  int code;
+  std::string out;
+  std::string talk;
+};
+
+Outcome run_hearth(std::vector<const char*> arguments, const std::string& input = {}) {
+  arguments.insert(arguments.begin(), "hearth");
+  std::istringstream in(input);
+  std::ostringstream out;
+  std::ostringstream talk;
+  Console console{.in = in, .out = out, .talk = talk};
+  const int code = run_command_line(arguments, console);
+  return {code, out.str(), talk.str()};
+}
+
+const std::string tiny_model = HEARTH_TESTS_DIR "/golden/arch/llama.gguf";
+
+TEST(CommandLine, HelpNamesEveryCommand) {
+  const auto outcome = run_hearth({"--help"});
+  EXPECT_EQ(outcome.code, 0);
+  for (const auto& command : all_commands()) {
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr(command.name), HasSubstr(command.summary)));
+  }
+}
+
+TEST(CommandLine, EveryCommandHasHelpOfItsOwn) {
+  for (const auto& command : all_commands()) {
+    const auto outcome = run_hearth({command.name, "--help"});
+    EXPECT_EQ(outcome.code, 0) << command.name;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("MODEL"), HasSubstr("--json"))) << command.name;
+  }
+}
+
+TEST(CommandLine, PrintsItsVersion) {
+  const auto outcome = run_hearth({"--version"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.out, StartsWith("hearth "));
+}
+
+TEST(CommandLine, RefusesWhatItCannotUnderstandWithOneLineAndAHint) {
+  const std::vector<std::vector<const char*>> misuses{
+      {"frobnicate"},
+      {"--frobnicate"},
+      {"run"},
+      {"run", "model", "--frobnicate"},
+      {"run", "model", "--temperature", "warm"},
+      {"run", "model", "--kv-type", "q3"},
+      {"run", "model", "--backend", "abacus"},
+      {"run", "model", "--context", "0"},
+      {"run", "model", "--threads", "0"},
+      {"run", "model", "one", "two"},
+      {"bench", "model", "--rounds", "0"},
+      {"perplexity", "model"},
+  };
+  for (const auto& arguments : misuses) {
+    const auto outcome = run_hearth(arguments);
+    EXPECT_EQ(outcome.code, ExitCode::misused) << arguments.back();
+    EXPECT_THAT(outcome.talk, AllOf(StartsWith("hearth: "), HasSubstr("--help`"), EndsWith("\n")));
+    EXPECT_EQ(outcome.talk.find('\n'), outcome.talk.size() - 1) << "more than a line";
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST(CommandLine, NamesTheKnownCommandsWhenOneIsUnknown) {
+  EXPECT_THAT(run_hearth({"frobnicate"}).talk,
+              AllOf(HasSubstr("'frobnicate'"), HasSubstr("run, show, tokenize")));
+}
+
+TEST(CommandLine, FailsWithOneLineThatNamesTheFile) {
+  const auto outcome = run_hearth({"show", "no/such.gguf"});
+  EXPECT_EQ(outcome.code, ExitCode::failed);
+  EXPECT_THAT(outcome.talk, AllOf(StartsWith("hearth: "), HasSubstr("no/such.gguf")));
+}
+
+TEST(CommandLine, AnswersWhatAPipeBrings) {
+  const auto outcome = run_hearth({"run", tiny_model.c_str(), "--raw", "-n", "3"}, "the the\n");
+  EXPECT_EQ(outcome.code, 0) << outcome.talk;
+  EXPECT_THAT(outcome.out, EndsWith("\n"));
+}
+
+TEST(CommandLine, TokenizesAndDecodes) {
+  const auto ids = run_hearth({"tokenize", tiny_model.c_str(), "the", "--ids"});
+  EXPECT_EQ(ids.code, 0) << ids.talk;
+  const auto text = run_hearth({"tokenize", tiny_model.c_str(), "--decode"}, ids.out);
+  EXPECT_EQ(text.out, "the\n");
+  const auto refused = run_hearth({"tokenize", tiny_model.c_str(), "99999", "--decode"});
+  EXPECT_EQ(refused.code, ExitCode::failed);
+  EXPECT_THAT(refused.talk, HasSubstr("'99999'"));
+}
+
+}  // namespace
+}  // namespace hearth::app
