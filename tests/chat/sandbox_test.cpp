@@ -36,6 +36,8 @@ TEST(TemplateSandbox, StopsEndlessLoops) {
 TEST(TemplateSandbox, StopsEndlessRecursion) {
   EXPECT_EQ(rendered_text("\n{% macro m() %}\n{{ m() }}{% endmacro %}{{ m() }}"),
             "error: chat template line 3: the template nests calls more than 64 deep");
+  EXPECT_EQ(rendered_text("{% macro m() %}{{ [[[[[[[[m()]]]]]]]] }}{% endmacro %}{{ m() }}"),
+            "error: chat template line 1: the template nests more than 300 levels deep");
   EXPECT_EQ(code_of("{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}"),
             ErrorCode::out_of_memory);
   EXPECT_EQ(code_of("{{ 'ab' | map(*(['map'] * 1000)) | list }}"), ErrorCode::out_of_memory);
@@ -62,13 +64,17 @@ TEST(TemplateSandbox, StopsHugeTexts) {
             ErrorCode::out_of_memory);
 }
 
-TEST(TemplateSandbox, BoundsTheMemoryOfAllTextsTogether) {
+TEST(TemplateSandbox, BoundsTheMemoryOfAllValuesTogether) {
   Limits limits;
   limits.live_bytes = 1u << 20;
   const std::string_view hoarding =
       "{% set ns = namespace(all=[]) %}{% for x in range(100) %}"
       "{% set ns.all = ns.all + ['a' * 100000] %}{% endfor %}";
   EXPECT_EQ(code_of(hoarding, limits), ErrorCode::out_of_memory);
+  EXPECT_EQ(code_of("{% set ns = namespace(all=[]) %}{% for x in range(100) %}"
+                    "{% set ns.all = ns.all + [range(1000)] %}{% endfor %}",
+                    limits),
+            ErrorCode::out_of_memory);
   // The same amount one after the other is no problem.
   const std::string_view frugal = "{% for x in range(100) %}{% set a = 'a' * 100000 %}{% endfor %}";
   EXPECT_EQ(rendered_text(frugal, {}, limits), "");
@@ -160,6 +166,8 @@ TEST(TemplateSandbox, TakesLongButFlatSyntax) {
 
 TEST(TemplateSandbox, RefusesHugeSources) {
   EXPECT_EQ(code_of(std::string(2u << 20, 'a')), ErrorCode::invalid_file);
+  EXPECT_EQ(code_of("{{ " + std::string(1000, 'a') + " }}"), ErrorCode::invalid_file);
+  EXPECT_EQ(code_of("{% macro m(" + repeated("a,", 1000) + ") %}"), ErrorCode::invalid_file);
 }
 
 TEST(TemplateSandbox, FailsOnIntegerOverflowInsteadOfWrapping) {
@@ -182,6 +190,22 @@ TEST(TemplateSandbox, SearchesInLinearTime) {
   // Needle and haystack that make the naive search quadratic: 2 x 10^11 comparisons here.
   EXPECT_EQ(rendered_text("{{ ('a' * 300000 + 'b') in ('a' * 1000000) }}"), "False");
   EXPECT_EQ(rendered_text("{{ ('a' * 1000000).rfind('b' + 'a' * 300000) }}"), "-1");
+  EXPECT_EQ(rendered_text("{{ ('a' * 1000000).rsplit('a' * 20) | length }}"), "50001");
+}
+
+TEST(TemplateSandbox, ChargesForComparingLongTexts) {
+  const std::string long_texts =
+      "{% set a = 'x' * 1000000 ~ 'a' %}{% set b = 'x' * 1000000 ~ 'b' %}";
+  for (const char* expression :
+       {"b in [a] * 50000", "b.startswith((a,) * 50000)", "([a] * 50000) | max",
+        "([a] * 50000) | unique | list", "([a] * 50000) | select('eq', b) | list"}) {
+    EXPECT_EQ(code_of(long_texts + "{{ " + expression + " }}"), ErrorCode::out_of_memory)
+        << expression;
+  }
+  EXPECT_EQ(
+      code_of(long_texts +
+              "{% set d = {a: 1} %}{% for i in range(50000) %}{% set x = d[b] %}{% endfor %}"),
+      ErrorCode::out_of_memory);
 }
 
 TEST(TemplateSandbox, HasNoWayToHostObjects) {

@@ -24,6 +24,7 @@ Result<bool> equal_dicts(Budget& budget, const Dict& a, const Dict& b) {
     return false;
   }
   for (const auto& [key, value] : a.entries()) {
+    HEARTH_TRY(spend_lookup(budget, key));
     const Value* other = b.find(key);
     if (!other) {
       return false;
@@ -48,6 +49,10 @@ Result<bool> less_lists(Budget& budget, const List& a, const List& b) {
 
 }  // namespace
 
+Result<void> spend_lookup(Budget& budget, const Value& key) {
+  return budget.spend_scan(key.is_string() ? key.as_text()->size() : 0);
+}
+
 Result<bool> equal(Budget& budget, const Value& a, const Value& b) {
   HEARTH_TRY(budget.spend_steps(1));
   if (a.to_integer() && b.to_integer()) {
@@ -57,6 +62,7 @@ Result<bool> equal(Budget& budget, const Value& a, const Value& b) {
     return *a.to_real() == *b.to_real();
   }
   if (a.as_text() && b.as_text()) {
+    HEARTH_TRY(budget.spend_scan(a.as_text()->size()));
     return a.as_text()->bytes() == b.as_text()->bytes();
   }
   if (a.as_list() && b.as_list()) {
@@ -80,6 +86,7 @@ Result<bool> less(Budget& budget, const Value& a, const Value& b) {
     return *a.to_real() < *b.to_real();
   }
   if (a.as_text() && b.as_text()) {
+    HEARTH_TRY(budget.spend_scan(a.as_text()->size()));
     return a.as_text()->bytes() < b.as_text()->bytes();
   }
   const List* x = a.as_list();
@@ -105,6 +112,7 @@ Result<bool> contains(Budget& budget, const Value& container, const Value& item)
     return find_bytes(text->bytes(), item.as_text()->bytes(), 0).has_value();
   }
   if (const Dict* dict = container.as_dict()) {
+    HEARTH_TRY(spend_lookup(budget, item));
     return dict->find(item) != nullptr;
   }
   if (const List* list = container.as_list()) {

@@ -7,6 +7,9 @@
 
 namespace hearth::chat {
 
+/// For a search of `key` in a dict: keys are compared as a whole.
+Result<void> spend_lookup(Budget& budget, const Value& key);
+
 /// a == b: numbers compare across kinds, containers by content. Errors: out_of_memory.
 Result<bool> equal(Budget& budget, const Value& a, const Value& b);
 

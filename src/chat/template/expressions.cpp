@@ -96,6 +96,7 @@ Result<Value> Evaluator::evaluate_node(const DictDisplay& node) {
     if (!Dict::is_key(key)) {
       return fail(ErrorCode::invalid_file, "a value of type '{}' cannot be a key", key.type_name());
     }
+    HEARTH_TRY(spend_lookup(runtime_.budget(), key));
     dict.set(key, std::move(value));
   }
   return runtime_.make_dict(std::move(dict));

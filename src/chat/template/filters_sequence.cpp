@@ -49,7 +49,7 @@ Result<Value> list_filter(Runtime& runtime, const Value& subject, const Argument
 Result<Value> items_filter(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   HEARTH_TRY(bind_arguments("items", arguments, {}));
   if (subject.is_undefined()) {
-    return Value(List{{}, ListKind::generator});
+    return Value(List{.items = {}, .kind = ListKind::generator});
   }
   if (!subject.as_dict()) {
     return fail(ErrorCode::invalid_file, "items: expected a mapping, found '{}'",
@@ -178,6 +178,7 @@ Result<Value> unique_filter(Runtime& runtime, const Value& subject, const Argume
       return fail(ErrorCode::invalid_file, "unique: values of type '{}' cannot be compared",
                   key.type_name());
     }
+    HEARTH_TRY(spend_lookup(runtime.budget(), key));
     if (!seen.find(key)) {
       seen.set(key, Value());
       items.push_back(item);

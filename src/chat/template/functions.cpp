@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "chat/template/argument_types.h"
 #include "chat/template/clock.h"
+#include "chat/template/compare.h"
 #include "chat/template/print.h"
 
 namespace hearth::chat {
@@ -80,11 +81,11 @@ Result<Value> range_function(Runtime& runtime, const Arguments& arguments) {
   for (std::size_t i = 0; i < n; ++i) {
     items.push_back(Value::trusted(start + static_cast<std::int64_t>(i) * step));
   }
-  return Value(std::move(items));
+  return runtime.make_list(std::move(items));
 }
 
 /// The entries of a mapping or of a list of pairs, then the keyword arguments.
-Result<Dict> dict_from(const Arguments& arguments) {
+Result<Dict> dict_from(Runtime& runtime, const Arguments& arguments) {
   if (arguments.positional.size() > 1) {
     return fail(ErrorCode::invalid_file, "expected at most one mapping or list of pairs");
   }
@@ -99,6 +100,7 @@ Result<Dict> dict_from(const Arguments& arguments) {
         if (!items || items->items.size() != 2 || !Dict::is_key(items->items[0])) {
           return fail(ErrorCode::invalid_file, "expected pairs of a key and a value");
         }
+        HEARTH_TRY(spend_lookup(runtime.budget(), items->items[0]));
         dict.set(items->items[0], items->items[1]);
       }
     } else {
@@ -113,12 +115,12 @@ Result<Dict> dict_from(const Arguments& arguments) {
 }
 
 Result<Value> dict_function(Runtime& runtime, const Arguments& arguments) {
-  HEARTH_ASSIGN(auto dict, dict_from(arguments));
+  HEARTH_ASSIGN(auto dict, dict_from(runtime, arguments));
   return runtime.make_dict(std::move(dict));
 }
 
 Result<Value> namespace_function(Runtime& runtime, const Arguments& arguments) {
-  HEARTH_ASSIGN(auto attributes, dict_from(arguments));
+  HEARTH_ASSIGN(auto attributes, dict_from(runtime, arguments));
   return runtime.adopt(std::make_shared<Namespace>(std::move(attributes)));
 }
 

@@ -24,6 +24,7 @@ std::string_view entity(char c) {
 
 Result<Value> escape_html(Runtime& runtime, const Text& text) {
   TextWriter out(runtime.budget());
+  HEARTH_TRY(out.spend_value(text.size()));
   const std::string_view bytes = text.bytes();
   std::size_t copied = 0;
   for (std::size_t at = bytes.find_first_of("&<>'\""); at != std::string_view::npos;

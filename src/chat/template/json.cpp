@@ -57,8 +57,9 @@ class JsonWriter {
   JsonWriter(TextWriter& out, const JsonStyle& style) : out_(out), style_(style) {}
 
   Result<void> write(const Value& value) {
-    HEARTH_TRY(out_.spend_step());
-    if (const Text* text = value.as_text()) {
+    const Text* text = value.as_text();
+    HEARTH_TRY(out_.spend_value(text ? text->size() : 0));
+    if (text) {
       return write_text(*text);
     }
     if (const List* list = value.as_list(); list && list->is_indexed()) {

@@ -16,6 +16,9 @@ constexpr std::array<std::string_view, 25> symbols{
     "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
     "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ","};
 
+// Every use of a name compares it as a whole.
+constexpr std::size_t max_name_bytes = 256;
+
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -273,6 +276,10 @@ class Lexer {
       const auto begin = at_;
       while (is_name_part(peek())) {
         advance(1);
+      }
+      if (at_ - begin > max_name_bytes) {
+        return error(line_,
+                     format("a name has {} bytes, more than {}", at_ - begin, max_name_bytes));
       }
       push(TokenKind::name, source_.substr(begin, at_ - begin));
       return {};

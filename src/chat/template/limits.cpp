@@ -26,10 +26,10 @@ Result<void> Budget::spend_text(std::size_t n_bytes, std::size_t n_before) {
 }
 
 Result<std::shared_ptr<const void>> Budget::lease(std::size_t n_bytes) {
-  constexpr std::size_t overhead_bytes = 160;  // of even the shortest text and its handle
+  constexpr std::size_t overhead_bytes = 160;  // of even the shortest text or list and its handle
   const std::size_t n = n_bytes + overhead_bytes;
   if (n > limits_.live_bytes || *live_bytes_ > limits_.live_bytes - n) {
-    return fail(ErrorCode::out_of_memory, "the template keeps more than {} bytes of text",
+    return fail(ErrorCode::out_of_memory, "the template keeps more than {} bytes of values",
                 limits_.live_bytes);
   }
   *live_bytes_ += n;

@@ -10,16 +10,16 @@
 namespace hearth::chat {
 
 /// The defaults leave room for a conversation of thousands of messages and stop a hostile template
-/// within about a second.
+/// within a few seconds.
 struct Limits {
-  std::int64_t n_steps = 5'000'000;       // evaluated nodes and list items made
+  std::int64_t n_steps = 20'000'000;      // evaluated nodes and list items made
   std::size_t output_bytes = 16u << 20;   // of the rendered prompt, and of any one text
-  std::size_t live_bytes = 256u << 20;    // of all texts that exist at one time
+  std::size_t live_bytes = 256u << 20;    // of all texts, lists and dicts at one time
   std::size_t copied_bytes = 4ull << 30;  // of all texts ever made: about a second of copying
   std::size_t list_items = 100'000;       // of any list a template makes, as in Jinja's sandbox
   std::size_t n_objects = 100'000;        // namespaces and macros
   int n_nested_calls = 64;                // macros calling macros
-  int depth = 800;                        // nested evaluations; about 1 kB of stack each
+  int depth = 300;  // nested evaluations, 1 KiB of stack each; a thread may have only 512 KiB
 };
 
 /// Counts down what is left of the limits. Errors: out_of_memory naming the limit. One thread at a
@@ -31,7 +31,7 @@ class Budget {
 
   Result<void> spend_steps(std::size_t n);
   /// For a search through `n_bytes`.
-  Result<void> spend_scan(std::size_t n_bytes) { return spend_steps(1 + n_bytes / 16); }
+  Result<void> spend_scan(std::size_t n_bytes) { return spend_steps(1 + n_bytes / 4); }
   /// For a list of `n_items` that is about to be made.
   Result<void> spend_list(std::size_t n_items);
   /// For `n_bytes` about to be appended to a text that has `n_before`.

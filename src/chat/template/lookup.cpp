@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "chat/template/argument_types.h"
+#include "chat/template/compare.h"
 #include "chat/template/methods.h"
 #include "chat/template/sequence.h"
 
@@ -41,6 +42,7 @@ Result<Value> get_attribute(Runtime& /*runtime*/, const Value& object, std::stri
 Result<Value> get_item(Runtime& runtime, const Value& object, const Value& key) {
   HEARTH_TRY(require_defined(object));
   if (const Dict* dict = object.as_dict()) {
+    HEARTH_TRY(spend_lookup(runtime.budget(), key));
     if (const Value* entry = dict->find(key)) {
       return *entry;
     }

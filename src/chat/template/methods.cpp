@@ -74,8 +74,9 @@ Result<Value> dict_items(Runtime& runtime, const Value& dict, const Arguments& a
   });
 }
 
-Result<Value> dict_get(Runtime& /*runtime*/, const Value& dict, const Arguments& arguments) {
+Result<Value> dict_get(Runtime& runtime, const Value& dict, const Arguments& arguments) {
   HEARTH_ASSIGN(const auto bound, bind_arguments("get", arguments, {"key", "default"}, 1));
+  HEARTH_TRY(spend_lookup(runtime.budget(), bound[0]));
   if (const Value* value = dict.as_dict()->find(bound[0])) {
     return *value;
   }

@@ -10,8 +10,11 @@
 namespace hearth::chat {
 namespace {
 
-// Released templates are under 20 KiB.
-constexpr std::size_t max_source_bytes = 1u << 20;
+// Released templates are under 20 KiB, and the tree takes up to 200 times the memory of its source.
+constexpr std::size_t max_source_bytes = 1u << 18;
+
+// Calls match arguments with parameters one by one.
+constexpr std::size_t max_parameters = 100;
 
 class Parser {
  public:
@@ -255,6 +258,9 @@ class Parser {
         return TokenStream::error(line, "a parameter without default follows one with a default");
       }
       parameters.push_back(std::move(parameter));
+      if (parameters.size() > max_parameters) {
+        return TokenStream::error(line, format("more than {} parameters", max_parameters));
+      }
     }
     return parameters;
   }

@@ -139,8 +139,9 @@ Result<void> write_str(TextWriter& out, const Value& value) {
 }
 
 Result<void> write_repr(TextWriter& out, const Value& value) {
-  HEARTH_TRY(out.spend_step());
-  if (const Text* text = value.as_text()) {
+  const Text* text = value.as_text();
+  HEARTH_TRY(out.spend_value(text ? text->size() : 0));
+  if (text) {
     return write_quoted(out, *text);
   }
   if (const List* list = value.as_list()) {

@@ -53,11 +53,16 @@ Result<void> Runtime::check_nesting() const {
 
 Result<Value> Runtime::make_list(std::vector<Value> items, ListKind kind) {
   HEARTH_TRY(budget_.spend_list(items.size()));
-  return checked_height(Value(List{std::move(items), kind}));
+  HEARTH_ASSIGN(auto lease, budget_.lease(items.size() * sizeof(Value)));
+  return checked_height(Value(List{std::move(items), kind, std::move(lease)}));
 }
 
 Result<Value> Runtime::make_dict(Dict dict) {
+  // An entry has two values and an index node with a third one.
+  constexpr std::size_t entry_bytes = 3 * sizeof(Value) + 48;
   HEARTH_TRY(budget_.spend_list(dict.entries().size()));
+  HEARTH_ASSIGN(auto lease, budget_.lease(dict.entries().size() * entry_bytes));
+  dict.hold(std::move(lease));
   return checked_height(Value(std::move(dict)));
 }
 

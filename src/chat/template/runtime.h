@@ -65,8 +65,8 @@ class TextWriter {
  public:
   explicit TextWriter(Budget& budget) : budget_(budget) {}
 
-  /// For each value that is about to be written.
-  Result<void> spend_step() { return budget_.spend_steps(1); }
+  /// For a value about to be written that has `n_bytes` of text.
+  Result<void> spend_value(std::size_t n_bytes = 0) { return budget_.spend_scan(n_bytes); }
 
   Result<void> append(std::string_view bytes, Origin origin);
   Result<void> append(const Text& text) { return append(text, 0, text.size()); }

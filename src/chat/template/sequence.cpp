@@ -23,7 +23,7 @@ Result<Value> characters(Runtime& runtime, const Text& text) {
     items.push_back(std::move(character));
     at += n_bytes;
   }
-  return Value(std::move(items));
+  return runtime.make_list(std::move(items));
 }
 
 Result<std::optional<std::int64_t>> bound(const Value& value) {

@@ -98,6 +98,7 @@ Result<Value> affix_method(Runtime& runtime, const Text& text, const Arguments& 
   const std::vector<Value> one{bound[0]};
   for (const Value& candidate : candidates && candidates->is_tuple() ? candidates->items : one) {
     HEARTH_ASSIGN(const Text* affix, text_of(candidate));
+    HEARTH_TRY(runtime.budget().spend_scan(affix->size()));
     if (has_affix(part, affix->bytes(), at_end)) {
       return Value::trusted(true);
     }

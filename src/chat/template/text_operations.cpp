@@ -27,10 +27,11 @@ Result<Value> list_of(Runtime& runtime, const Text& text, const std::vector<Piec
     HEARTH_ASSIGN(auto item, part_of(runtime, text, begin, end));
     items.push_back(std::move(item));
   }
-  return Value(std::move(items));
+  return runtime.make_list(std::move(items));
 }
 
-/// Counts down the cuts that are still allowed; none of a negative `max_cuts` stops earlier.
+/// Counts down the cuts that are still allowed: `max_cuts` unless that is negative, and at most
+/// `limit`.
 class CutsLeft {
  public:
   explicit CutsLeft(std::int64_t max_cuts,
@@ -59,20 +60,18 @@ std::vector<Piece> split_at(std::string_view bytes, std::string_view separator, 
   return pieces;
 }
 
+std::string reversed(std::string_view bytes) {
+  return {bytes.rbegin(), bytes.rend()};
+}
+
+/// The same on the mirrored text, because a backward search would mirror it again for every match.
 std::vector<Piece> split_at_from_right(std::string_view bytes, std::string_view separator,
                                        CutsLeft cuts) {
-  std::vector<Piece> pieces;
-  std::size_t end = bytes.size();
-  while (cuts.take()) {
-    const auto at = find_last_bytes(bytes, separator, end);
-    if (!at) {
-      break;
-    }
-    pieces.push_back({*at + separator.size(), end});
-    end = *at;
-  }
-  pieces.push_back({0, end});
+  std::vector<Piece> pieces = split_at(reversed(bytes), reversed(separator), cuts);
   std::reverse(pieces.begin(), pieces.end());
+  for (Piece& piece : pieces) {
+    piece = {bytes.size() - piece.end, bytes.size() - piece.begin};
+  }
   return pieces;
 }
 

@@ -41,9 +41,8 @@ struct CaseRange {
   std::uint32_t stride;
 };
 
-// From UnicodeData.txt (Unicode 15), simple mappings, where upper and lower map to each other.
+// From UnicodeData.txt (Unicode 15): simple mappings beyond ASCII whose cases map to each other.
 constexpr std::array case_ranges{
-    CaseRange{U'A', U'Z', 32, 1},        // Basic Latin
     CaseRange{0x00C0, 0x00D6, 32, 1},    // Latin-1
     CaseRange{0x00D8, 0x00DE, 32, 1},    //
     CaseRange{0x0100, 0x012E, 1, 2},     // Latin Extended-A
@@ -170,6 +169,9 @@ bool is_line_break(char32_t c) {
 }
 
 char32_t to_upper(char32_t c) {
+  if (c < 0x80) {
+    return c >= U'a' && c <= U'z' ? c - 32 : c;
+  }
   for (const CaseRange& range : case_ranges) {
     if (is_in(range, shifted(c, -range.delta))) {
       return shifted(c, -range.delta);
@@ -179,6 +181,9 @@ char32_t to_upper(char32_t c) {
 }
 
 char32_t to_lower(char32_t c) {
+  if (c < 0x80) {
+    return c >= U'A' && c <= U'Z' ? c + 32 : c;
+  }
   for (const CaseRange& range : case_ranges) {
     if (is_in(range, c)) {
       return shifted(c, range.delta);

@@ -36,6 +36,7 @@ enum class ListKind : std::uint8_t {
 struct List {
   std::vector<Value> items;
   ListKind kind = ListKind::list;
+  std::shared_ptr<const void> lease;  // returns the list's share of a render's memory; may be null
 
   [[nodiscard]] bool is_tuple() const { return kind == ListKind::tuple; }
   /// Whether items can be asked for by index.
@@ -83,17 +84,20 @@ class Value {
   Value(std::int64_t i, Origin origin = Origin::untrusted) : data_(i), origin_(origin) {}
   Value(int i, Origin origin = Origin::untrusted) : Value(std::int64_t{i}, origin) {}
   Value(double d, Origin origin = Origin::untrusted) : data_(d), origin_(origin) {}
+  Value(const void* pointer) = delete;  // which would become a bool
   Value(std::string text, Origin origin = Origin::untrusted);
   Value(const char* text, Origin origin = Origin::untrusted) : Value(std::string(text), origin) {}
   Value(Text text);
   Value(List list);
-  Value(std::vector<Value> items) : Value(List{std::move(items)}) {}
+  Value(std::vector<Value> items) : Value(List{.items = std::move(items)}) {}
   Value(Dict dict);
   Value(std::shared_ptr<Object> object);
 
   static Value none(Origin origin);
   static Value undefined(std::string reason);
-  static Value tuple(std::vector<Value> items) { return {List{std::move(items), ListKind::tuple}}; }
+  static Value tuple(std::vector<Value> items) {
+    return {List{std::move(items), ListKind::tuple, nullptr}};
+  }
   /// A count or flag made by the interpreter itself.
   static Value trusted(std::int64_t i) { return {i, Origin::trusted}; }
   static Value trusted(bool b) { return {b, Origin::trusted}; }
@@ -156,6 +160,8 @@ class Dict {
   [[nodiscard]] static bool is_key(const Value& key);
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   [[nodiscard]] bool empty() const { return entries_.empty(); }
+  /// Keeps `lease` alive with the dict: see List::lease.
+  void hold(std::shared_ptr<const void> lease) { lease_ = std::move(lease); }
 
  private:
   struct KeyLess {
@@ -164,6 +170,7 @@ class Dict {
     bool operator()(const Value& a, std::string_view b) const;
     bool operator()(std::string_view a, const Value& b) const;
   };
+  std::shared_ptr<const void> lease_;
   std::vector<Entry> entries_;
   std::map<Value, std::size_t, KeyLess> index_;
 };
