@@ -52,8 +52,8 @@ namespace hearth {
   return x / (1.0f + canonical_exp(-u2));
 }
 
-/// tanh(x) = (1 - e) / (1 + e) with e = exp(-2x). Absolute error below 5 * 2^-24: three roundings of
-/// 2^-24, and 2 ulp of e, of which at most half reaches the result.
+/// tanh(x) = (1 - e) / (1 + e) with e = exp(-2x). Absolute error below 5 * 2^-24: three roundings
+/// of 2^-24, and 2 ulp of e, of which at most half reaches the result.
 [[nodiscard]] inline float canonical_tanh(float x) {
   const float e = canonical_exp(-2.0f * x);
   return (1.0f - e) / (1.0f + e);

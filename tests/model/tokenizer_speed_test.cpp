@@ -1,5 +1,5 @@
-/// The promise of speed, where no sanitizer slows the build: at least 10 MB/s of English text on one
-/// thread.
+/// The promise of speed, where no sanitizer slows the build: at least 10 MB/s of English text on
+/// one thread.
 
 #include <ctime>
 #include <filesystem>
