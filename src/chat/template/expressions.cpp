@@ -72,6 +72,7 @@ Result<Value> Evaluator::evaluate_node(const Name& node) {
   if (const Value* variable = context_.find_name(node.name)) {
     return *variable;
   }
+  HEARTH_TRY(runtime_.budget().spend_objects());
   if (const auto function = find_function(node.name)) {
     return Value(std::make_shared<NativeFunction>(function));
   }

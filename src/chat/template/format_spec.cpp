@@ -35,7 +35,7 @@ std::string spell_integer(std::uint64_t magnitude, char type) {
 }
 
 std::string spell_with(const char* printf_format, int precision, double value) {
-  std::array<char, 512> buffer{};  // 309 digits, a point, max_precision digits
+  std::array<char, 512> buffer{};  // 309 digits, a point, max_format_precision digits
   const int n = std::snprintf(buffer.data(), buffer.size(), printf_format, precision, value);
   return {buffer.data(), static_cast<std::size_t>(n)};
 }
@@ -137,7 +137,7 @@ Result<FormatSpec> parse_spec(std::string_view text) {
     }
   }
   spec.type = reader.take();
-  if (!reader.is_done() || spec.precision.value_or(0) > max_precision) {
+  if (!reader.is_done() || spec.precision.value_or(0) > max_format_precision) {
     return fail(ErrorCode::invalid_file, "the format '{}' is not supported", text);
   }
   return spec;

@@ -12,7 +12,7 @@
 
 namespace hearth::chat {
 
-inline constexpr int max_precision = 100;
+inline constexpr int max_format_precision = 100;
 
 /// How one value is to be spelled: the union of both mini-languages.
 struct FormatSpec {

@@ -86,7 +86,7 @@ Result<Value> convert(Runtime& runtime, Value value, FormatSpec spec) {
   }
   constexpr std::string_view conversions = "sdiufFegxXo";
   if (spec.type == '\0' || conversions.find(spec.type) == std::string_view::npos ||
-      spec.precision.value_or(0) > max_precision) {
+      spec.precision.value_or(0) > max_format_precision) {
     return fail(ErrorCode::invalid_file, "the conversion '%{}' is not supported", spec.type);
   }
   const bool is_integer = spec.type == 'd' || spec.type == 'i' || spec.type == 'u';

@@ -121,6 +121,7 @@ Result<Value> dict_function(Runtime& runtime, const Arguments& arguments) {
 
 Result<Value> namespace_function(Runtime& runtime, const Arguments& arguments) {
   HEARTH_ASSIGN(auto attributes, dict_from(runtime, arguments));
+  HEARTH_TRY(runtime.lease_entries(attributes));
   return runtime.adopt(std::make_shared<Namespace>(std::move(attributes)));
 }
 

@@ -1,18 +1,23 @@
 #include "chat/template/lookup.h"
 
 #include <charconv>
+#include <utility>
 
 #include "base/fail.h"
 #include "chat/template/argument_types.h"
 #include "chat/template/compare.h"
 #include "chat/template/methods.h"
 #include "chat/template/sequence.h"
+#include "chat/template/unicode.h"
 
 namespace hearth::chat {
 namespace {
 
-Value missing(const Value& object, std::string_view name) {
-  return Value::undefined(format("'{} object' has no attribute '{}'", object.type_name(), name));
+Result<Value> missing(Runtime& runtime, const Value& object, std::string_view name) {
+  constexpr std::size_t n_shown = 60;  // characters: names come from requests too
+  HEARTH_TRY(runtime.budget().spend_objects());
+  return Value::undefined(format("'{} object' has no attribute '{}'", object.type_name(),
+                                 name.substr(0, byte_offset(name, n_shown))));
 }
 
 bool is_indexed(const Value& object) {
@@ -26,17 +31,19 @@ Result<void> require_defined(const Value& object) {
 
 }  // namespace
 
-Result<Value> get_attribute(Runtime& /*runtime*/, const Value& object, std::string_view name) {
+Result<Value> get_attribute(Runtime& runtime, const Value& object, std::string_view name) {
   HEARTH_TRY(require_defined(object));
   if (const Object* host = object.as_object()) {
-    return host->attribute(name).value_or(missing(object, name));
+    auto attribute = host->attribute(name);
+    return attribute ? std::move(*attribute) : missing(runtime, object, name);
   }
   if (auto method = find_method(object, name)) {
+    HEARTH_TRY(runtime.budget().spend_objects());
     return std::move(*method);
   }
   const Dict* dict = object.as_dict();
   const Value* entry = dict ? dict->find_name(name) : nullptr;
-  return entry ? *entry : missing(object, name);
+  return entry ? *entry : missing(runtime, object, name);
 }
 
 Result<Value> get_item(Runtime& runtime, const Value& object, const Value& key) {
@@ -54,7 +61,7 @@ Result<Value> get_item(Runtime& runtime, const Value& object, const Value& key) 
   if (const Text* name = key.as_text()) {
     return get_attribute(runtime, object, name->bytes());
   }
-  return Value::undefined(format("'{} object' has no such item", object.type_name()));
+  return missing(runtime, object, "that item");
 }
 
 Result<Value> lookup_path(Runtime& runtime, const Value& object, const Value& path) {

@@ -58,12 +58,17 @@ Result<Value> Runtime::make_list(std::vector<Value> items, ListKind kind) {
 }
 
 Result<Value> Runtime::make_dict(Dict dict) {
+  HEARTH_TRY(lease_entries(dict));
+  return checked_height(Value(std::move(dict)));
+}
+
+Result<void> Runtime::lease_entries(Dict& dict) {
   // An entry has two values and an index node with a third one.
   constexpr std::size_t entry_bytes = 3 * sizeof(Value) + 48;
   HEARTH_TRY(budget_.spend_list(dict.entries().size()));
   HEARTH_ASSIGN(auto lease, budget_.lease(dict.entries().size() * entry_bytes));
   dict.hold(std::move(lease));
-  return checked_height(Value(std::move(dict)));
+  return {};
 }
 
 Result<void> TextWriter::reserve(std::size_t n_bytes) {

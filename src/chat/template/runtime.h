@@ -50,6 +50,8 @@ class Runtime {
     return make_list(std::move(items), ListKind::tuple);
   }
   Result<Value> make_dict(Dict dict);
+  /// Counts the entries of a dict that becomes part of an object. Errors: out_of_memory.
+  Result<void> lease_entries(Dict& dict);
 
  private:
   Result<void> check_nesting() const;

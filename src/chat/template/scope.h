@@ -1,6 +1,7 @@
 #pragma once
 /// Variables of a template while it runs.
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -29,9 +30,22 @@ class Scope {
     variables_.insert_or_assign(name, std::move(value));
   }
 
+  /// Marks this level and those around it as kept by a macro, so that they may outlive their block.
+  /// Returns how many variables become so.
+  std::size_t capture() {
+    std::size_t n = 0;
+    for (Scope* scope = this; scope && !scope->is_captured_; scope = scope->parent_.get()) {
+      scope->is_captured_ = true;
+      n += scope->variables_.size();
+    }
+    return n;
+  }
+  [[nodiscard]] bool is_captured() const { return is_captured_; }
+
  private:
   std::shared_ptr<Scope> parent_;
   std::map<std::string_view, Value> variables_;
+  bool is_captured_ = false;
 };
 
 }  // namespace hearth::chat

@@ -131,6 +131,7 @@ Result<Value> item_at(Runtime& runtime, const Value& value, std::int64_t index) 
   const std::int64_t n = as_signed(length(value).value_or(0));
   const std::int64_t at = index < 0 ? std::max(index, -n - 1) + n : index;
   if (at < 0 || at >= n) {
+    HEARTH_TRY(runtime.budget().spend_objects());
     return Value::undefined(format("'{}' has no item {}", value.type_name(), index));
   }
   if (const List* list = value.as_list()) {

@@ -60,7 +60,7 @@ Evaluator::Evaluator(Runtime& runtime, const Dict& context)
 Result<Text> Evaluator::run(const Body& body) {
   auto text = capture_here(body);
   const bool is_own_message = !text && text.error().code == ErrorCode::invalid_argument;
-  if (text || is_own_message) {
+  if (text || is_own_message || error_line_ == 0) {
     return text;
   }
   return fail(text.error().code, "chat template line {}: {}", error_line_, text.error().message);
@@ -199,6 +199,7 @@ Result<Value> Evaluator::filter_text(const ExpressionPtr& filter, Text text) {
 }
 
 Result<Evaluator::Flow> Evaluator::execute_node(const Macro& node) {
+  HEARTH_TRY(runtime_.budget().spend_objects(scope_->capture()));
   HEARTH_ASSIGN(auto macro,
                 runtime_.adopt(std::make_shared<MacroFunction>(
                     *this, MacroDefinition{node.name, node.parameters, node.body, scope_})));
@@ -210,6 +211,7 @@ Result<Evaluator::Flow> Evaluator::execute_node(const CallBlock& node) {
   const Call& call = std::get<Call>(node.call->node);
   HEARTH_ASSIGN(const Value callee, evaluate(*call.callee));
   HEARTH_ASSIGN(auto arguments, evaluate_arguments(call.arguments));
+  HEARTH_TRY(runtime_.budget().spend_objects(scope_->capture()));
   HEARTH_ASSIGN(auto caller,
                 runtime_.adopt(std::make_shared<MacroFunction>(
                     *this, MacroDefinition{"caller", node.parameters, node.body, scope_})));
@@ -262,6 +264,7 @@ Result<void> Evaluator::assign(const Target& target, const Value& value) {
     return {};
   }
   if (target.items.empty()) {
+    HEARTH_TRY(runtime_.budget().spend_objects(scope_->is_captured() ? 1 : 0));
     scope_->set(target.name, value);
     return {};
   }
