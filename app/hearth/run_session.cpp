@@ -17,9 +17,11 @@ using Clock = std::chrono::steady_clock;
 void add_warnings(const RunOptions& options, const model::Model& model, const Prompter& prompter,
                   std::vector<std::string>& warnings) {
   if (!prompter.has_template() && !options.raw) {
-    warnings.push_back(format("{} has no chat template; it goes on with the text as it stands{}",
-                              model.name(),
-                              options.system.empty() ? "" : ", and --system has no effect"));
+    warnings.push_back(
+        format("{} has no chat template; it goes on with the text as it stands", model.name()));
+  }
+  if (!prompter.has_template() && !options.system.empty()) {
+    warnings.push_back("--system has no effect without a chat template");
   }
   if (options.context > model.params().context) {
     warnings.push_back(format("--context {}: {} was trained for {} tokens", options.context,

@@ -65,7 +65,8 @@ class Run(Files):
 
     def test_a_model_without_template_says_that_it_completes(self):
         self.assertIn("no chat template", hearth("run", TINY, "the", "-n", 2).talk)
-        self.assertNotIn("no chat template", hearth("run", TINY, "the", "-n", 2, "--raw").talk)
+        self.assertEqual(hearth("run", TINY, "the", "-n", 2, "--raw").talk, "")
+        self.assertIn("--system has no effect", hearth("run", TINY, "the", "-n", 2, "--raw", "--system", "x").talk)
 
     def test_the_models_own_template_makes_the_prompt(self):
         model = self.file("chat.gguf", with_chat_template(TINY, TEMPLATE))
