@@ -78,6 +78,7 @@ Result<Value> range_function(Runtime& runtime, const Arguments& arguments) {
   const std::size_t n = range_length(start, stop, step);
   HEARTH_TRY(runtime.budget().spend_list(n));
   std::vector<Value> items;
+  items.reserve(n);
   for (std::size_t i = 0; i < n; ++i) {
     items.push_back(Value::trusted(start + static_cast<std::int64_t>(i) * step));
   }

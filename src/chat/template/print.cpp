@@ -110,7 +110,7 @@ std::string spell_real(double value) {
   std::array<char, 32> buffer{};  // 17 digits, sign, point, exponent
   const auto spelled = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
                                      std::chars_format::scientific);
-  const std::string scientific(buffer.data(), spelled.ptr);
+  std::string scientific(buffer.data(), spelled.ptr);
   const std::size_t e = scientific.find('e');
   const int exponent = std::atoi(scientific.c_str() + e + 1);
   if (exponent < -4 || exponent >= 16) {
