@@ -59,6 +59,7 @@ find_package(Threads REQUIRED)
 
 find_program(HEARTH_CCACHE ccache)
 if(HEARTH_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${HEARTH_CCACHE}")
+  # The sloppiness is what ccache's manual asks for to cache files that use a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${HEARTH_CCACHE}")
 endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)

@@ -6,6 +6,16 @@ function(hearth_library name)
   target_link_libraries(hearth_${name} PUBLIC hearth_options ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
 endfunction()
 
+# GoogleTest's headers cost a test file more than its own text, so they are compiled once.
+function(hearth_add_test_headers)
+  file(CONFIGURE OUTPUT test_headers.cpp CONTENT "")
+  add_library(hearth_test_headers OBJECT "${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp")
+  target_link_libraries(hearth_test_headers PRIVATE hearth_options GTest::gmock GTest::gtest)
+  target_precompile_headers(hearth_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+  # ccache compares the precompiled file, which must not differ by its date.
+  target_compile_options(hearth_test_headers PRIVATE $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
+endfunction()
+
 # hearth_test(<folder> SOURCES ... DEPS ... [LABELS unit|slow|e2e|gpu] [DATA name]): one test binary per folder.
 # Each TEST becomes its own ctest entry, so a skipped test is counted as skipped.
 # Tests find committed data under HEARTH_TESTS_DIR and public data under HEARTH_SHARED_DATA_DIR (may be absent).
@@ -16,6 +26,7 @@ function(hearth_test name)
   endif()
   add_executable(hearth_${name}_test ${ARG_SOURCES})
   target_link_libraries(hearth_${name}_test PRIVATE hearth_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  target_precompile_headers(hearth_${name}_test REUSE_FROM hearth_test_headers)
   target_include_directories(hearth_${name}_test PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(hearth_${name}_test PRIVATE
     HEARTH_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests"

@@ -61,8 +61,7 @@ files_to_tidy() {
 
 tidy() {
   local files
-  # The fuzz targets are not in the dev preset, so nothing says how to compile them there.
-  files=$(files_to_tidy "$1" | grep -v '^tests/fuzz/' || true)
+  files=$(files_to_tidy "$1")
   [ -n "$files" ] || return 0
   [ -f build/dev/compile_commands.json ] || cmake --preset dev >/dev/null
   # Two files a call, so that xargs keeps every core busy.

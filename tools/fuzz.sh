@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every target of the fuzz preset on its corpus and mutations of it: tools/fuzz.sh SECONDS [TARGET...]
-# The random seed is fixed, so that a change fails by its own fault. Inputs that crash are left in build/fuzz/crashes/;
+# Runs every libFuzzer target of the dev preset on its corpus and mutations of it: tools/fuzz.sh SECONDS [TARGET...]
+# The random seed is fixed, so that a change fails by its own fault. Inputs that crash are left in build/dev/fuzz/crashes/;
 # each becomes a file of tests/fuzz/corpus/TARGET/ and a named test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,14 +10,14 @@ shift
 
 run_target() {
   local target=$1
-  mkdir -p "build/fuzz/found/$target" build/fuzz/crashes "tests/fuzz/corpus/$target"
-  "build/fuzz/tests/fuzz/hearth_${target}_fuzz" -seed=1 -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
-    -artifact_prefix="build/fuzz/crashes/$target-" -print_final_stats=1 \
-    "build/fuzz/found/$target" "tests/fuzz/corpus/$target"
+  mkdir -p "build/dev/fuzz/found/$target" build/dev/fuzz/crashes "tests/fuzz/corpus/$target"
+  "build/dev/tests/fuzz/hearth_${target}_fuzz" -seed=1 -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+    -artifact_prefix="build/dev/fuzz/crashes/$target-" -print_final_stats=1 \
+    "build/dev/fuzz/found/$target" "tests/fuzz/corpus/$target"
 }
 
 if [ $# = 0 ]; then
-  for program in build/fuzz/tests/fuzz/hearth_*_fuzz; do
+  for program in build/dev/tests/fuzz/hearth_*_fuzz; do
     target=${program##*/hearth_}
     set -- "$@" "${target%_fuzz}"
   done

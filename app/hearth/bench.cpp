@@ -163,7 +163,7 @@ Result<Samples> measure(const OpenModel& open, const BenchOptions& options,
   return samples;
 }
 
-nlohmann::ordered_json to_json(const Quantiles& quantiles) {
+nlohmann::ordered_json quantiles_json(const Quantiles& quantiles) {
   return {{"median", quantiles.median}, {"p10", quantiles.p10}, {"p90", quantiles.p90}};
 }
 
@@ -184,12 +184,12 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
         {"checked_tokens", options.no_check ? 0 : n_checked},
         {"n_prompt", options.n_prompt},
         {"n_decode", options.n_decode},
-        {"prefill_tokens_per_s", to_json(quantiles_of(samples.prefill))},
-        {"decode_tokens_per_s", to_json(quantiles_of(samples.decode))},
+        {"prefill_tokens_per_s", quantiles_json(quantiles_of(samples.prefill))},
+        {"decode_tokens_per_s", quantiles_json(quantiles_of(samples.decode))},
         {"bytes_per_token", token_bytes},
-        {"read_stream_bytes_per_s", to_json(quantiles_of(samples.stream))},
+        {"read_stream_bytes_per_s", quantiles_json(quantiles_of(samples.stream))},
         {"read_stream_spread", samples.stream_spread()},
-        {"decode_fraction_of_stream", to_json(quantiles_of(samples.fraction))}};
+        {"decode_fraction_of_stream", quantiles_json(quantiles_of(samples.fraction))}};
     console.out << json.dump(2) << '\n';
   } else {
     std::ostream& out = console.out;

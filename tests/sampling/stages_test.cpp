@@ -267,8 +267,9 @@ std::vector<double> brute_softmax(const std::vector<float>& logits) {
 std::vector<std::size_t> sorted_by(const std::vector<double>& keys) {
   std::vector<std::size_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return keys[a] < keys[b] || (keys[a] == keys[b] && a < b);
+  });
   return order;
 }
 
