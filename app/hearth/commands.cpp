@@ -11,6 +11,7 @@ constexpr std::array commands{
     Command{"tokenize", "Turn text into token ids, or ids into text", declare_tokenize},
     Command{"bench", "Measure prefill and decode against the memory's read speed", declare_bench},
     Command{"perplexity", "Measure how well a model predicts a text", declare_perplexity},
+    Command{"synth", "Write a model of random weights, to try a machine with", declare_synth},
 };
 
 }  // namespace

@@ -201,6 +201,38 @@ class Tokenize(Files):
         self.assertEqual(json.loads(hearth("show", model, "--json").out)["tensors"], [])
 
 
+class Synth(Files):
+    def test_synthetic_models_answer_the_same_on_both_backends(self):
+        for kind in ("Q4_K_M", "MXFP4", "BF16"):
+            with self.subTest(kind):
+                model = self.folder / f"{kind}.gguf"
+                written = hearth("synth", "llama-tiny", model, "--type", kind, "--json")
+                self.assertEqual(written.code, 0, written.talk)
+                self.assertEqual(json.loads(written.out)["tensor_bytes"],
+                                 json.loads(hearth("show", model, "--json").out)["tensor_bytes"])  # fmt: skip
+                options = ("hi", "--temperature", 0, "-n", 4, "--json")
+                fast = hearth("run", model, *options)
+                slow = hearth("run", model, *options, "--backend", "reference")
+                self.assertEqual((fast.code, slow.code), (0, 0), fast.talk + slow.talk)
+                self.assertEqual(json.loads(fast.out)["tokens"], json.loads(slow.out)["tokens"])
+
+    def test_replaces_a_file_only_when_told_to(self):
+        model = self.file("kept.gguf", b"precious")
+        refused = hearth("synth", "llama-tiny", model)
+        self.assertEqual((refused.code, model.read_bytes()), (1, b"precious"))
+        self.assertIn("kept.gguf: exists already", refused.talk)
+        replaced = hearth("synth", "llama-tiny", model, "--force")
+        self.assertEqual(replaced.code, 0, replaced.talk)
+        self.assertIn("kept.gguf: llama-tiny Q4_K_M", replaced.out)
+        self.assertEqual(hearth("synth", "llama-tiny", self.folder, "--force").code, 1)
+
+    def test_unknown_names_are_answered_with_the_known_ones(self):
+        model = self.folder / "none.gguf"
+        self.assertIn("llama-tiny, llama-1b", hearth("synth", "llama", model).talk)
+        self.assertIn("Q4_K_S, Q4_K_M", hearth("synth", "llama-tiny", model, "--type", "Q4").talk)
+        self.assertFalse(model.exists())
+
+
 class Measure(Files):
     def test_bench_checks_then_measures(self):
         outcome = hearth("bench", TINY, "-p", 32, "-n", 16, "-r", 2, "--json")
