@@ -15,7 +15,7 @@
 
 #include "answer.h"
 #include "backend/cpu/read_stream.h"
-#include "backend/cpu/thread_pool.h"
+#include "backend/cpu/machine.h"
 #include "backend/reference/reference_backend.h"
 #include "base/assert.h"
 #include "base/fail.h"

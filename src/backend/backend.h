@@ -46,6 +46,8 @@ class Session {
   virtual Result<std::unique_ptr<Executable>> compile(const plan::Plan& plan) = 0;
 
   [[nodiscard]] virtual MemoryUse memory() const = 0;
+  /// One line for people: how the weights lie in memory, and why.
+  [[nodiscard]] virtual std::string description() const = 0;
 };
 
 /// A device. It must outlive its sessions, as they must outlive their executables.

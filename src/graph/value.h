@@ -40,7 +40,8 @@ struct ValueDesc {
 /// bucket.
 struct Weight {
   std::string name;
-  TensorView tensor;  // borrowed from the mapped file, aligned for the elements of its type
+  TensorView tensor;       // borrowed, aligned for the elements of its type
+  bool is_mapped = false;  // the data is a mapped file's, so its pages may be dropped and come back
 };
 
 using WeightTable = std::vector<Weight>;

@@ -90,7 +90,8 @@ graph::WeightId WeightBinder::add(const formats::GgufTensor& tensor, const Tenso
   const auto [entry, is_new] =
       by_name_.try_emplace(tensor.name, static_cast<graph::WeightId>(bound_.table.size()));
   if (is_new) {
-    bound_.table.push_back({std::string(tensor.name), view});
+    const bool is_mapped = view.data.data() == tensor.data.data();
+    bound_.table.push_back({std::string(tensor.name), view, is_mapped});
   }
   return entry->second;
 }

@@ -1,3 +1,4 @@
+#include "backend/cpu/machine.h"
 #include "backend/cpu/thread_pool.h"
 
 #include <atomic>

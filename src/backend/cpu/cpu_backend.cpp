@@ -1,10 +1,13 @@
 #include "backend/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "backend/cpu/launch_kernel.h"
+#include "backend/cpu/machine.h"
+#include "backend/cpu/packed_weights.h"
 #include "backend/cpu/thread_pool.h"
 #include "base/assert.h"
 #include "base/checked.h"
@@ -28,6 +31,35 @@ Result<std::unique_ptr<LaunchKernel>> bind_launch(const plan::Launch& launch,
 }
 
 namespace {
+
+struct LayoutChoice {
+  bool tiles;
+  std::string reason;  // for people
+};
+
+/// Tiles take the place of the file's pages, which are dropped as they are turned; but those of a
+/// model that nearly fills the memory would be swapped where the file's are just read again.
+LayoutChoice choose_layout(WeightLayout wanted, const graph::WeightTable& weights,
+                           std::int64_t memory) {
+  std::int64_t bytes = 0;
+  for (const auto& weight : weights) {
+    bytes += static_cast<std::int64_t>(weight.tensor.data.size());
+  }
+  constexpr double largest_share = 0.85;
+  const double share = static_cast<double>(bytes) / static_cast<double>(memory);
+  const bool tiles =
+      wanted == WeightLayout::automatic ? share <= largest_share : wanted == WeightLayout::tiles;
+  const std::string why =
+      wanted != WeightLayout::automatic
+          ? std::string("as asked")
+          : format(
+                "they are {:.0f} % of {:.1f} GiB of memory, the limit being "
+                "{:.0f} %",
+                100 * share, static_cast<double>(memory) / (1 << 30), 100 * largest_share);
+  return {tiles,
+          format("weights {}: {}",
+                 tiles ? "copied into tiles of 16 rows" : "read in place from the file", why)};
+}
 
 /// Memory that all executables of a session share; it only grows, and only while compiling.
 struct Workspace {
@@ -88,11 +120,16 @@ class CpuExecutable final : public Executable {
 class CpuSession final : public Session {
  public:
   CpuSession(const graph::WeightTable& weights, const graph::KvCacheDesc& kv,
-             const KernelSet& kernels, ThreadPool& pool)
-      : weights_(weights), kv_(kv), kernels_(kernels), pool_(pool) {}
+             const KernelSet& kernels, ThreadPool& pool, const LayoutChoice& layout)
+      : weights_(weights),
+        layout_(layout),
+        packed_(weights, kernels, pool, layout.tiles),
+        kv_(kv),
+        kernels_(kernels),
+        pool_(pool) {}
 
   Result<std::unique_ptr<Executable>> compile(const plan::Plan& plan) override {
-    const BindContext context{kernels_, weights_, ValueMap(plan)};
+    const BindContext context{kernels_, weights_, packed_, ValueMap(plan)};
     std::vector<std::unique_ptr<LaunchKernel>> launches;
     std::int64_t shared_bytes = 0;
     std::int64_t private_bytes = 0;
@@ -112,11 +149,14 @@ class CpuSession final : public Session {
   }
 
   [[nodiscard]] MemoryUse memory() const override {
-    return {0, kv_.desc().bytes(), workspace_.bytes()};
+    return {packed_.bytes(), kv_.desc().bytes(), workspace_.bytes()};
   }
+  [[nodiscard]] std::string description() const override { return layout_.reason; }
 
  private:
   const graph::WeightTable& weights_;
+  LayoutChoice layout_;
+  PackedWeights packed_;
   graph::HostKvCache kv_;
   const KernelSet& kernels_;
   ThreadPool& pool_;
@@ -125,7 +165,8 @@ class CpuSession final : public Session {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(KernelSet kernels, int n_threads) : kernels_(std::move(kernels)), pool_(n_threads) {}
+  CpuBackend(KernelSet kernels, int n_threads, WeightLayout layout)
+      : kernels_(std::move(kernels)), pool_(n_threads), layout_(layout) {}
 
   [[nodiscard]] std::string_view name() const override { return "cpu"; }
   [[nodiscard]] std::string description() const override {
@@ -135,12 +176,14 @@ class CpuBackend final : public Backend {
 
   Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,
                                         const graph::KvCacheDesc& kv) override {
-    return std::make_unique<CpuSession>(weights, kv, kernels_, pool_);
+    return std::make_unique<CpuSession>(weights, kv, kernels_, pool_,
+                                        choose_layout(layout_, weights, available_memory()));
   }
 
  private:
   KernelSet kernels_;
   ThreadPool pool_;
+  WeightLayout layout_;
 };
 
 }  // namespace
@@ -153,7 +196,8 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
   }
   HEARTH_ASSIGN(auto kernels, cpu::choose_kernel_set());
   return std::make_unique<cpu::CpuBackend>(
-      std::move(kernels), options.n_threads > 0 ? options.n_threads : cpu::available_cores());
+      std::move(kernels), options.n_threads > 0 ? options.n_threads : cpu::available_cores(),
+      options.layout);
 }
 
 }  // namespace hearth::backend

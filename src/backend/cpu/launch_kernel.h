@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "backend/cpu/kernels/kernel_set.h"
+#include "backend/cpu/packed_weights.h"
 #include "backend/cpu/thread_pool.h"
 #include "graph/kv_cache.h"
 #include "plan/plan.h"
@@ -74,6 +75,7 @@ class LaunchKernel {
 struct BindContext {
   const KernelSet& kernels;
   const graph::WeightTable& weights;
+  PackedWeights& packed;
   ValueMap values;
 };
 

@@ -11,7 +11,6 @@
 #include "backend/cpu/launch_kernel.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "quant/activation.h"
 #include "quant/integer_form.h"
 #include "quant/registry.h"
 
@@ -20,12 +19,12 @@ namespace {
 
 constexpr std::int64_t alignment = 64;        // bytes, between arrays in scratch
 constexpr std::int64_t max_private_rows = 4;  // up to here every thread prepares all rows itself
-constexpr std::array<int, 2> code_blocks{256,
-                                         32};  // the activation blocks that integer formats use
+// The activation blocks that integer formats use.
+constexpr std::array<int, 2> code_blocks{256, 32};
 
 struct Part {
   MatmulKernel kernel;
-  const std::byte* weights;
+  WeightMatrix weights;
   std::int64_t row_bytes;
   std::int64_t n_out;
   const float* bias;     // or null
@@ -51,17 +50,10 @@ class Carver {
   std::int64_t used_ = 0;
 };
 
-/// One quantized form of the activations.
-struct Codes {
-  std::int16_t* codes;  // [rows, n_in]
-  float* scales;        // [rows, n_in / block]
-  std::int16_t* sums;   // [rows, n_in / 16]
-};
-
-/// All forms that the parts of one projection need.
+/// All forms of the activations that the parts of one projection need.
 struct Prepared {
-  float* normed = nullptr;       // [rows, n_in], null without norm
-  std::array<Codes, 2> codes{};  // by code_blocks
+  float* normed = nullptr;                 // [rows, n_in], null without norm
+  std::array<ActivationStep*, 2> steps{};  // by code_blocks, [n_in / 256, rounded up][rows]
 };
 
 class ProjectionKernel final : public LaunchKernel {
@@ -83,9 +75,13 @@ class ProjectionKernel final : public LaunchKernel {
       residual_ = ValueRef(context.values, *projection.residual);
     }
     for (std::size_t form = 0; form < code_blocks.size(); ++form) {
-      needs_codes_[form] = std::any_of(parts_.begin(), parts_.end(), [&](const Part& part) {
+      needs_steps_[form] = std::any_of(parts_.begin(), parts_.end(), [&](const Part& part) {
         return part.activation_block == code_blocks[form];
       });
+    }
+    for (const auto& part : parts_) {
+      matmul_bytes_ =
+          std::max(matmul_bytes_, matmul_scratch_bytes(part.row_bytes, n_in(), input_.desc.rows));
     }
   }
 
@@ -96,8 +92,7 @@ class ProjectionKernel final : public LaunchKernel {
     }
     const bool private_rows = n_rows <= max_private_rows;
     Carver own(run.scratch_of(worker));
-    auto* int8_row = own.take<std::int8_t>(n_in());
-    auto* matmul_scratch = own.take<std::byte>(matmul_scratch_bytes(n_in()));
+    auto* matmul_scratch = own.take<std::byte>(matmul_bytes_);
     auto* tile = own.take<float>(2 * panel_rows * input_.desc.rows);
     Carver shared(run.shared_scratch);
     Carver& store = private_rows ? own : shared;
@@ -105,7 +100,7 @@ class ProjectionKernel final : public LaunchKernel {
 
     const auto share = private_rows ? Worker::Range{0, n_rows} : worker.share(n_rows);
     for (std::int64_t row = share.begin; row < share.end; ++row) {
-      prepare_row(run, prepared, row, int8_row);
+      prepare_row(run, prepared, row, n_rows);
     }
     if (!private_rows) {
       worker.wait_for_all();
@@ -127,8 +122,7 @@ class ProjectionKernel final : public LaunchKernel {
 
   [[nodiscard]] std::int64_t private_bytes() const override {
     Carver measure(nullptr);
-    measure.take<std::int8_t>(n_in());
-    measure.take<std::byte>(matmul_scratch_bytes(n_in()));
+    measure.take<std::byte>(matmul_bytes_);
     measure.take<float>(2 * panel_rows * input_.desc.rows);
     carve(measure, max_private_rows);
     return measure.used();
@@ -143,36 +137,24 @@ class ProjectionKernel final : public LaunchKernel {
       prepared.normed = carver.take<float>(rows * n_in());
     }
     for (std::size_t form = 0; form < code_blocks.size(); ++form) {
-      if (needs_codes_[form]) {
-        prepared.codes[form] = {
-            carver.take<std::int16_t>(rows * n_in()),
-            carver.take<float>(rows * (n_in() / code_blocks[form])),
-            carver.take<std::int16_t>(rows * (n_in() / quant::activation_sum_group))};
+      if (needs_steps_[form]) {
+        prepared.steps[form] = carver.take<ActivationStep>(rows * ceil_div(n_in(), step_weights));
       }
     }
     return prepared;
   }
 
   void prepare_row(const RunContext& run, const Prepared& prepared, std::int64_t row,
-                   std::int8_t* int8_row) const {
+                   std::int64_t n_rows) const {
     const float* x = input_.data(run) + row * n_in();
     if (norm_weight_ != nullptr) {
       float* normed = prepared.normed + row * n_in();
       kernels_.rms_norm(x, norm_weight_, n_in(), norm_eps_, normed);
       x = normed;
     }
-    const auto n = static_cast<std::size_t>(n_in());
     for (std::size_t form = 0; form < code_blocks.size(); ++form) {
-      if (needs_codes_[form]) {
-        const auto& to = prepared.codes[form];
-        const std::int64_t n_scales = n_in() / code_blocks[form];
-        const std::int64_t n_sums = n_in() / quant::activation_sum_group;
-        quant::quantize_activations(
-            {x, n}, code_blocks[form],
-            {{int8_row, n},
-             {to.scales + row * n_scales, static_cast<std::size_t>(n_scales)},
-             {to.sums + row * n_sums, static_cast<std::size_t>(n_sums)}});
-        std::copy_n(int8_row, n, to.codes + row * n_in());
+      if (needs_steps_[form]) {
+        kernels_.quantize(x, n_in(), code_blocks[form], prepared.steps[form] + row, n_rows);
       }
     }
   }
@@ -182,16 +164,16 @@ class ProjectionKernel final : public LaunchKernel {
     if (part.activation_block == 0) {
       return {.values = norm_weight_ != nullptr ? prepared.normed : input_.data(run)};
     }
-    const auto& form = prepared.codes[part.activation_block == code_blocks[0] ? 0 : 1];
-    return {.codes = form.codes, .scales = form.scales, .sums = form.sums};
+    return {.steps = prepared.steps[part.activation_block == code_blocks[0] ? 0 : 1]};
   }
 
   /// Weight rows [begin, begin + n) of `part` into out [n_rows, ...].
   void multiply(const RunContext& run, const Prepared& prepared, std::int64_t n_rows,
                 const Part& part, std::int64_t begin, std::int64_t n, float* out,
                 std::int64_t stride, std::byte* scratch) const {
-    part.kernel({.weights = part.weights + begin * part.row_bytes,
+    part.kernel({.weights = part.weights.data + begin * part.row_bytes,
                  .weight_row_bytes = part.row_bytes,
+                 .is_tiled = part.weights.is_tiled,
                  .n_in = n_in(),
                  .n_out = n,
                  .x = activations(run, prepared, part),
@@ -251,7 +233,8 @@ class ProjectionKernel final : public LaunchKernel {
   const float* norm_weight_ = nullptr;  // [n_in]
   float norm_eps_ = 0;
   std::vector<Part> parts_;
-  std::array<bool, 2> needs_codes_{};
+  std::array<bool, 2> needs_steps_{};
+  std::int64_t matmul_bytes_ = 0;
   std::optional<graph::ActivationKind> gate_;
   std::optional<ValueRef> residual_;
   ValueRef output_;  // of a gate or residual
@@ -273,7 +256,7 @@ Result<std::unique_ptr<LaunchKernel>> bind_projection(const plan::Projection& pr
     const auto* layout = quant::integer_layout(weight.tensor.dtype);
     parts.push_back(
         {.kernel = kernel,
-         .weights = weight.tensor.data.data(),
+         .weights = context.packed.matrix(part.matmul.weight),
          .row_bytes = quant::row_bytes(weight.tensor.dtype, weight.tensor.shape.back()),
          .n_out = weight.tensor.shape[0],
          .bias = part.matmul.bias ? graph::f32_data(context.weights, *part.matmul.bias) : nullptr,

@@ -82,7 +82,4 @@ class ThreadPool {
   std::vector<std::jthread> threads_;
 };
 
-/// Cores this process may use: affinity mask and cgroup quota, at least 1.
-int available_cores();
-
 }  // namespace hearth::backend::cpu

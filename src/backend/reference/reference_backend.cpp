@@ -70,6 +70,9 @@ class ReferenceSession final : public Session {
   [[nodiscard]] MemoryUse memory() const override {
     return {0, kv_.desc().bytes(), workspace_bytes_};
   }
+  [[nodiscard]] std::string description() const override {
+    return "weights read in place from the file";
+  }
 
  private:
   const graph::WeightTable& weights_;

@@ -33,7 +33,6 @@ struct MXFP4 {
     look_up_nibbles<16>(block.q, doubled_e2m1, out.codes.data());
   }
 
- private:
   /// 2^(exponent - 128). The first two are subnormal, which the exponent field cannot express.
   static float power(std::uint32_t exponent) {
     const std::uint32_t subnormal = 0x00200000u << (exponent & 1);

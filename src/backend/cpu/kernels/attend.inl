@@ -1,6 +1,9 @@
+#pragma once
 /// Attention over the paged cache, included once per instruction set (see kernel_set.inl).
 /// The arithmetic is that of graph/ops/attention.h; keys and values are widened once for all heads
 /// of the group.
+
+#include HEARTH_LANES
 
 inline void load_rows(const graph::HostKvCache& kv, const std::byte* rows, std::int64_t first,
                       std::int64_t n, std::int64_t head_dim, float* out) {
@@ -12,13 +15,18 @@ inline void load_rows(const graph::HostKvCache& kv, const std::byte* rows, std::
 /// dot_lanes of base/lanes.h.
 [[HEARTH_TARGET]] inline float dot(const float* a, const float* b, std::int64_t n) {
   constexpr auto step = static_cast<std::int64_t>(n_lanes);
-  Floats sum{};
+  std::array<Floats, n_lanes / width> sums{};
   std::int64_t i = 0;
   for (; i + step <= n; i += step) {
-    sum = multiply_add(load_floats(a + i), load_floats(b + i), sum);
+    for (std::size_t part = 0; part < sums.size(); ++part) {
+      const std::int64_t at = i + static_cast<std::int64_t>(part * width);
+      sums[part] = multiply_add(load_floats(a + at), load_floats(b + at), sums[part]);
+    }
   }
   Lanes lanes;
-  store_floats(sum, lanes.data());
+  for (std::size_t part = 0; part < sums.size(); ++part) {
+    store_floats(sums[part], lanes.data() + part * width);
+  }
   for (std::size_t j = 0; i < n; ++i, ++j) {
     lanes[j] = std::fma(a[i], b[i], lanes[j]);
   }

@@ -2,8 +2,9 @@
 
 #include "backend/cpu/kernels/sets.h"
 
-#define HEARTH_TARGET gnu::target("avx2,fma,f16c,bmi2")
+#define HEARTH_ISA "avx2,fma,f16c,bmi2"
 #define HEARTH_LANES "backend/cpu/kernels/lanes_avx2.inl"
+#define HEARTH_VNNI 0
 #include "backend/cpu/kernels/kernel_set.inl"
 
 KernelSet avx2_kernels() {

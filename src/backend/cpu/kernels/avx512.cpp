@@ -2,8 +2,9 @@
 
 #include "backend/cpu/kernels/sets.h"
 
-#define HEARTH_TARGET gnu::target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,bmi2")
+#define HEARTH_ISA "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,bmi2"
 #define HEARTH_LANES "backend/cpu/kernels/lanes_avx512.inl"
+#define HEARTH_VNNI 0
 #include "backend/cpu/kernels/kernel_set.inl"
 
 KernelSet avx512_kernels() {

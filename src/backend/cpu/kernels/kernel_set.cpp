@@ -9,17 +9,42 @@
 #include "base/checked.h"
 #include "base/fail.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace hearth::backend::cpu {
+
+#if defined(__x86_64__)
+namespace {
+
+/// CPUID leaf 7, subleaf 1, EAX bit 4, which GCC 12's __builtin_cpu_supports does not know.
+bool has_avx_vnni() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & 1u << 4) != 0;
+}
+
+}  // namespace
+#endif
 
 std::vector<KernelSet> supported_kernel_sets() {
   std::vector<KernelSet> sets;
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    if (__builtin_cpu_supports("avx512vnni")) {
+      sets.push_back(avx512_vnni_kernels());
+    }
     sets.push_back(avx512_kernels());
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("bmi2")) {
+      __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2")) {
+    if (has_avx_vnni()) {
+      sets.push_back(avx_vnni_kernels());
+    }
     sets.push_back(avx2_kernels());
   }
 #endif
@@ -44,9 +69,12 @@ Result<KernelSet> choose_kernel_set() {
               wanted, names);
 }
 
-std::int64_t matmul_scratch_bytes(std::int64_t n_in) {
-  // Per weight an int16, and per 16 weights two f32 and an int16; or an f32 per weight.
-  return panel_rows * std::max(n_in * 2 + n_in / 16 * (4 + 4 + 2), round_up(n_in, 4) * 4);
+std::int64_t matmul_scratch_bytes(std::int64_t weight_row_bytes, std::int64_t n_in,
+                                  std::int64_t n_rows) {
+  constexpr std::int64_t float_bytes = sizeof(float);
+  const std::int64_t decoded = round_up(n_in, 4) * panel_rows * float_bytes;
+  const std::int64_t tiles = round_up(weight_row_bytes * panel_rows, 64);
+  return std::max(decoded, tiles + unpacked_bytes + n_rows * panel_rows * float_bytes);
 }
 
 std::int64_t attend_scratch_bytes(const graph::AttentionParams& params) {

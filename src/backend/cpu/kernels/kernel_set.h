@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/cpu/activation_step.h"
+#include "backend/cpu/tile_fields.h"
 #include "base/result.h"
 #include "graph/kv_cache.h"
 #include "graph/ops/activation.h"
@@ -14,32 +16,30 @@
 
 namespace hearth::backend::cpu {
 
-/// Weight rows that a matrix product works on at once; a multiple of it wastes nothing.
-inline constexpr std::int64_t panel_rows = 16;
-
-/// Activations of some rows, in the form that a weight format multiplies with. Unused forms are
-/// null.
+/// Activations of some rows, in the form that a weight format multiplies with; the other is null.
 struct ActivationRows {
-  const float* values = nullptr;  // [rows, n_in]
-  const std::int16_t* codes =
-      nullptr;                         // [rows, n_in], the int8 codes of quant/activation.h widened
-  const float* scales = nullptr;       // [rows, n_in / activation block]
-  const std::int16_t* sums = nullptr;  // [rows, n_in / 16]
+  const float* values = nullptr;          // [rows, n_in]
+  const ActivationStep* steps = nullptr;  // [n_in / 256, rounded up][rows]
 };
 
 /// out[row, o] = weight row o . x[row], for n_out consecutive weight rows.
 struct MatmulTask {
-  const std::byte* weights;
+  const std::byte* weights;  // native rows, or the tiles of whole panels
   std::int64_t weight_row_bytes;
+  bool is_tiled;
   std::int64_t n_in;
   std::int64_t n_out;
   ActivationRows x;
   std::int64_t n_rows;
   float* out;               // [n_rows, ...], the first output of row 0
   std::int64_t out_stride;  // floats from one row to the next
-  std::byte* scratch;       // matmul_scratch_bytes(n_in), private to the thread
+  std::byte* scratch;       // matmul_scratch_bytes(), private to the thread
 };
 using MatmulKernel = void (*)(const MatmulTask& task);
+
+/// Native rows, 1 to 16 of them, to the tiles of a panel; rows that are missing repeat the last.
+using InterleaveKernel = void (*)(const std::byte* rows, std::int64_t row_bytes,
+                                  std::int64_t n_rows, std::int64_t n_in, std::byte* tiles);
 
 /// Attention of the query heads that share one key/value head, for one row.
 struct AttendTask {
@@ -55,8 +55,12 @@ struct AttendTask {
 
 struct KernelSet {
   std::string_view name;
-  /// By DType number; null where the type has no kernel.
+  /// By DType number; null where the type has no kernel, or no tiles.
   std::vector<MatmulKernel> matmul;
+  std::vector<InterleaveKernel> interleave;
+  /// quant::quantize_activations of n values, in steps that lie `stride` apart.
+  void (*quantize)(const float* x, std::int64_t n, int block, ActivationStep* steps,
+                   std::int64_t stride);
   void (*attend)(const AttendTask& task);
   /// graph::RopeTable::angles and graph::rotate_head.
   void (*rope_angles)(const graph::RopeTable& table, std::int32_t position, float* cosines,
@@ -76,7 +80,11 @@ std::vector<KernelSet> supported_kernel_sets();
 /// Errors: invalid_argument when this machine has no set of that name.
 Result<KernelSet> choose_kernel_set();
 
-std::int64_t matmul_scratch_bytes(std::int64_t n_in);
+/// Scratch of a task of up to n_rows activation rows.
+std::int64_t matmul_scratch_bytes(std::int64_t weight_row_bytes, std::int64_t n_in,
+                                  std::int64_t n_rows);
+/// Of that, the unpacked tiles of one step.
+inline constexpr std::int64_t unpacked_bytes = 8192;
 std::int64_t attend_scratch_bytes(const graph::AttentionParams& params);
 
 }  // namespace hearth::backend::cpu

@@ -1,16 +1,32 @@
-/// The whole kernel set, compiled once per instruction set: the including file defines
-/// HEARTH_TARGET, the attribute that names the instructions, and HEARTH_LANES, the file that
-/// implements sixteen lanes with them, and then calls make_kernel_set(name).
+/// The whole kernel set, compiled once per instruction set: the including file defines HEARTH_ISA,
+/// the instructions, and HEARTH_LANES, the file that implements vectors with them, and then calls
+/// make_kernel_set(name).
 ///
-/// Functions carry the attribute instead of the file having compiler flags of its own, and entry
-/// points are flattened: everything they call is inlined into them. So no inline function of a
-/// shared header is ever emitted with instructions that another machine lacks, which the linker
-/// might pick for everyone.
+/// Functions carry an attribute instead of the file having compiler flags of its own, and entry
+/// points that call shared headers are flattened: everything they call is inlined into them. So no
+/// inline function of a shared header is ever emitted with instructions that another machine lacks,
+/// which the linker might pick for everyone.
+///
+/// Functions that take or return vectors are always inlined. (GCC 12 loses the upper halves of
+/// vectors in structs that it passes between functions.)
+
+#if defined(HEARTH_ISA)
+#define HEARTH_TARGET gnu::target(HEARTH_ISA)
+#define HEARTH_INLINE gnu::target(HEARTH_ISA), gnu::always_inline
+#define HEARTH_LAMBDA __attribute__((target(HEARTH_ISA), always_inline))
+#else
+#define HEARTH_TARGET gnu::hot  // nothing beyond what the compiler is told for every file
+#define HEARTH_INLINE gnu::always_inline
+#define HEARTH_LAMBDA __attribute__((always_inline))
+#endif
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <utility>
 
 #include "backend/cpu/kernels/kernel_set.h"
 #include "base/bytes.h"
@@ -24,9 +40,32 @@
 namespace hearth::backend::cpu {
 namespace {
 
-#include HEARTH_LANES
+// Each of these includes what it builds on.
 #include "backend/cpu/kernels/attend.inl"
-#include "backend/cpu/kernels/matmul.inl"
+#include "backend/cpu/kernels/interleave.inl"
+#include "backend/cpu/kernels/matmul_float.inl"
+#include "backend/cpu/kernels/matmul_integer.inl"
+
+/// n values as steps `stride` apart.
+[[HEARTH_TARGET, gnu::flatten]] void quantize_row(const float* x, std::int64_t n, int block,
+                                                  ActivationStep* steps, std::int64_t stride) {
+  for (std::int64_t k = 0; k < n; k += step_weights, steps += stride) {
+    const auto n_here = static_cast<std::size_t>(std::min(step_weights, n - k));
+    ActivationStep& step = *steps;
+    if (block == 256) {
+      quant::quantize_block<256>(x + k, step.codes.data(), step.scales[0], step.sums_16.data());
+    } else {
+      for (std::size_t i = 0; i < n_here / 32; ++i) {
+        quant::quantize_block<32>(x + k + 32 * i, &step.codes[32 * i], step.scales[i],
+                                  &step.sums_16[2 * i]);
+      }
+    }
+    for (std::size_t i = 0; i < n_here / 32; ++i) {
+      step.wide_sums_32[i] = step.sums_16[2 * i] + step.sums_16[2 * i + 1];
+      step.sums_32[i] = static_cast<std::int16_t>(step.wide_sums_32[i]);
+    }
+  }
+}
 
 [[HEARTH_TARGET, gnu::flatten]] void rope_angles(const graph::RopeTable& table,
                                                  std::int32_t position, float* cosines,
@@ -61,17 +100,23 @@ namespace {
 KernelSet make_kernel_set(std::string_view name) {
   KernelSet set{.name = name,
                 .matmul = std::vector<MatmulKernel>(256),
+                .interleave = std::vector<InterleaveKernel>(256),
+                .quantize = quantize_row,
                 .attend = attend,
                 .rope_angles = rope_angles,
                 .rotate_head = rotate_head,
                 .rms_norm = rms_norm,
                 .gate = gate_values};
   quant::AllQuantTypes::for_each([&]<class Q>() {
-    auto& kernel = set.matmul[static_cast<std::size_t>(Q::info.dtype)];
+    const auto dtype = static_cast<std::size_t>(Q::info.dtype);
     if constexpr (quant::HasIntegerForm<Q>) {
-      kernel = matmul_integer<Q>;
+      set.matmul[dtype] = matmul_integer<Q>;
     } else if constexpr (quant::FloatDecodable<Q>) {
-      kernel = matmul_float<Q>;
+      set.matmul[dtype] = matmul_float<Q>;
+    }
+    if constexpr (has_tiles<Q>) {
+      static_assert(tile_covers_block<Q>());
+      set.interleave[dtype] = interleave_panel<Q>;
     }
   });
   return set;

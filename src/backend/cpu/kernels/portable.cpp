@@ -1,6 +1,5 @@
 #include "backend/cpu/kernels/sets.h"
 
-#define HEARTH_TARGET gnu::hot  // nothing beyond what the compiler is told for every file
 #define HEARTH_LANES "backend/cpu/kernels/lanes_portable.inl"
 #include "backend/cpu/kernels/kernel_set.inl"
 

@@ -8,7 +8,9 @@ namespace hearth::backend::cpu {
 KernelSet portable_kernels();
 #if defined(__x86_64__)
 KernelSet avx2_kernels();
+KernelSet avx_vnni_kernels();
 KernelSet avx512_kernels();
+KernelSet avx512_vnni_kernels();
 #endif
 
 }  // namespace hearth::backend::cpu

@@ -3,8 +3,9 @@
 #include <fstream>
 
 #include <sched.h>
+#include <unistd.h>
 
-#include "backend/cpu/thread_pool.h"
+#include "backend/cpu/machine.h"
 
 namespace hearth::backend::cpu {
 namespace {
@@ -26,12 +27,25 @@ double cgroup_quota() {
   return file >> quota >> period && period > 0 ? quota / period : 0;
 }
 
+/// Memory limit of this process's cgroup in bytes (version 2: a number or "max"); 0: none.
+std::int64_t cgroup_memory() {
+  std::ifstream file("/sys/fs/cgroup/memory.max");
+  std::int64_t bytes = 0;  // "max" fails to parse
+  return file >> bytes ? bytes : 0;
+}
+
 }  // namespace
 
 int available_cores() {
   const int cores = std::max(1, cores_in_mask());
   const double quota = cgroup_quota();
   return quota > 0 ? std::clamp(static_cast<int>(std::floor(quota)), 1, cores) : cores;
+}
+
+std::int64_t available_memory() {
+  const std::int64_t bytes = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  const std::int64_t limit = cgroup_memory();
+  return limit > 0 ? std::min(limit, bytes) : bytes;
 }
 
 }  // namespace hearth::backend::cpu

@@ -1,0 +1,43 @@
+#include "backend/cpu/packed_weights.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/memory_advice.h"
+#include "quant/registry.h"
+
+namespace hearth::backend::cpu {
+
+WeightMatrix PackedWeights::matrix(graph::WeightId weight) {
+  const auto& [name, tensor, is_mapped] = weights_[graph::index(weight)];
+  const auto interleave = kernels_.interleave[static_cast<std::size_t>(tensor.dtype)];
+  if (!make_tiles_ || interleave == nullptr) {
+    return {tensor.data.data(), false};
+  }
+  Buffer& tiles = tiles_[graph::index(weight)];
+  if (tiles.size() == 0) {
+    const std::int64_t n_rows = tensor.shape[0];
+    const std::int64_t n_in = tensor.shape.back();
+    const std::int64_t row_bytes = quant::row_bytes(tensor.dtype, n_in);
+    const std::int64_t n_panels = ceil_div(n_rows, panel_rows);
+    tiles = Buffer(n_panels * panel_rows * row_bytes);
+    advise_huge_pages(tiles.bytes());
+    // Each thread turns the panels that it will also read, so that their pages are near it.
+    pool_.run([&](const Worker& worker) {
+      const auto share = worker.share(n_panels);
+      for (std::int64_t panel = share.begin; panel < share.end; ++panel) {
+        const std::int64_t row = panel * panel_rows;
+        interleave(tensor.data.data() + row * row_bytes, row_bytes,
+                   std::min(panel_rows, n_rows - row), n_in,
+                   tiles.bytes().data() + row * row_bytes);
+      }
+    });
+    if (is_mapped) {
+      drop_mapped_pages(tensor.data);
+    }
+    bytes_ += tiles.size();
+  }
+  return {tiles.bytes().data(), true};
+}
+
+}  // namespace hearth::backend::cpu

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/kernels/kernel_set.h"
+#include "backend/cpu/thread_pool.h"
+#include "graph/value.h"
+#include "tensor/buffer.h"
+
+namespace hearth::backend::cpu {
+
+/// A matrix as the kernels read it: native rows in the file mapping, or tiles
+/// (backend/cpu/tile_fields.h) in memory of our own. Row r of either begins at r * row bytes, for
+/// tiles if r is a multiple of panel_rows.
+struct WeightMatrix {
+  const std::byte* data;
+  bool is_tiled;
+};
+
+/// The matrices of a session, turned into tiles where there is memory for that. One thread at a
+/// time.
+class PackedWeights {
+ public:
+  PackedWeights(const graph::WeightTable& weights, const KernelSet& kernels, ThreadPool& pool,
+                bool make_tiles)
+      : weights_(weights),
+        kernels_(kernels),
+        pool_(pool),
+        make_tiles_(make_tiles),
+        tiles_(weights.size()) {}
+
+  /// The matrix of `weight`; its tiles are made at the first call. Throws std::bad_alloc.
+  WeightMatrix matrix(graph::WeightId weight);
+  /// Bytes of all tiles.
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+
+ private:
+  const graph::WeightTable& weights_;
+  const KernelSet& kernels_;
+  ThreadPool& pool_;
+  bool make_tiles_;
+  std::vector<Buffer> tiles_;  // by WeightId; empty where native
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace hearth::backend::cpu
