@@ -4,7 +4,7 @@
 
 inline constexpr std::size_t width = 16;
 inline constexpr std::size_t direct_rows = 4;  // 4 x (4 sums + 1) + 4 + operands fit 32 registers
-inline constexpr std::size_t block_rows = 12;  // 12 x 2 + operands fit 32 registers
+inline constexpr std::size_t block_rows = 8;   // 8 x 2 + operands; more spill without being faster
 
 struct Floats {
   __m512 lanes;

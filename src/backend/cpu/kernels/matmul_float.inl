@@ -22,7 +22,7 @@ template <class Q>
 template <class Q, std::size_t n>
 [[HEARTH_INLINE]] inline std::array<Floats, n> dot_floats(const std::byte* panel, std::size_t lane,
                                                           const float* x, std::int64_t n_in) {
-  constexpr std::int64_t tile_bytes = Q::info.block_bytes * panel_rows;
+  static constexpr std::int64_t tile_bytes = Q::info.block_bytes * panel_rows;
   std::array<std::array<Floats, 4>, n> partial{};
   const auto add_element = [&](auto j, std::int64_t k) HEARTH_LAMBDA {
     const Floats weights = load_weights<Q>(panel + k * tile_bytes, lane);

@@ -12,61 +12,56 @@
 
 /// Sum over the sub-blocks of a tile: their 16-bit numbers, in pairs, times the sums of their
 /// activations.
-template <class Q, class PairAt>
+template <TileShape shape, class PairAt>
 [[HEARTH_INLINE]] inline Ints dot_sums(PairAt&& pair_at, const ActivationStep& step) {
-  constexpr std::size_t n_pairs = Q::info.block_weights / Q::integers.sub / 2;
-  const std::int16_t* sums = Q::integers.sub == 32 ? step.sums_32.data() : step.sums_16.data();
+  static_assert(shape.sub == 32 || shape.sub == 16);
+  const std::int16_t* sums = shape.sub == 32 ? step.sums_32.data() : step.sums_16.data();
   Ints total{};
-  unroll<n_pairs>([&](auto i)
-                      HEARTH_LAMBDA { total = dot_pairs(pair_at(i), sums + 2 * i, total); });
+  unroll<shape.n_subs() / 2>(
+      [&](auto i) HEARTH_LAMBDA { total = dot_pairs(pair_at(i), sums + 2 * i, total); });
   return total;
 }
 
 /// Sum of the activations that meet the unit at element k of the step, in every lane.
-template <class Q>
+template <TileShape shape>
 [[HEARTH_INLINE]] inline Ints unit_sum(const ActivationStep& step, std::size_t k) {
-  if constexpr (Q::integers.unit == 32) {
+  static_assert(shape.unit == 32 || shape.unit == 16);
+  if constexpr (shape.unit == 32) {
     return same_ints(step.wide_sums_32[k / 32]);
   } else {
-    static_assert(Q::integers.unit == 16);
     return same_ints(step.sums_16[k / 16]);
   }
 }
 
 /// The sum of a unit as if its codes had not been made unsigned.
-template <class T, class Q>
+template <class T>
 [[HEARTH_INLINE]] inline Ints remove_bias(const typename T::Rows& rows, const ActivationStep& step,
                                           std::size_t k, Ints isum) {
-  constexpr std::int32_t bias = T::is_signed ? signed_bias : T::code_bias;
-  if constexpr (bias == 0) {
+  if constexpr (!T::shape.has_bias) {
     return isum;
+  } else if constexpr (T::shape.has_subs()) {
+    const Ints sum = dot_sums<T::shape>(
+        [&](std::size_t i) HEARTH_LAMBDA { return T::bias_pair(rows, i); }, step);
+    return subtract(isum, T::times_bias(rows, sum));
   } else {
-    constexpr int log2_bias = std::countr_zero(static_cast<std::uint32_t>(bias));
-    static_assert(1 << log2_bias == bias);
-    if constexpr (Q::integers.sub < Q::integers.unit) {
-      const Ints sum =
-          dot_sums<Q>([&](std::size_t i) HEARTH_LAMBDA { return T::bias_pair(rows, i); }, step);
-      return subtract(isum, shift_left(sum, log2_bias));
-    } else {
-      return subtract(isum, shift_left(unit_sum<Q>(step, k), log2_bias));
-    }
+    return subtract(isum, T::times_bias(rows, unit_sum<T::shape>(step, k)));
   }
 }
 
 /// Adds a unit's terms to the canonical sum of one activation row.
-template <class T, class Q>
+template <class T>
 [[HEARTH_INLINE]] inline Floats add_unit(const typename T::Rows& rows, const ActivationStep& step,
                                          std::size_t unit, std::size_t k, Ints isum, Floats acc) {
-  const Floats da = same_floats(step.scales[k / Q::integers.activation_block]);
-  const Ints exact = remove_bias<T, Q>(rows, step, k, isum);
+  const Floats da = same_floats(step.scales[k / T::shape.activation_block]);
+  const Ints exact = remove_bias<T>(rows, step, k, isum);
   acc = multiply_add(multiply(T::scale(rows, unit), da), to_floats(exact), acc);
-  if constexpr (Q::integers.has_offset) {
+  if constexpr (T::shape.has_offset) {
     Ints msum{};
-    if constexpr (Q::integers.sub < Q::integers.unit) {
-      msum =
-          dot_sums<Q>([&](std::size_t i) HEARTH_LAMBDA { return T::offset_pair(rows, i); }, step);
+    if constexpr (T::shape.has_subs()) {
+      msum = dot_sums<T::shape>(
+          [&](std::size_t i) HEARTH_LAMBDA { return T::offset_pair(rows, i); }, step);
     } else {
-      msum = unit_sum<Q>(step, k);
+      msum = unit_sum<T::shape>(step, k);
     }
     acc = multiply_add(multiply(T::offset(rows, unit), da), to_floats(msum), acc);
   }
@@ -75,28 +70,26 @@ template <class T, class Q>
 
 /// One tile, Packed or Unpacked, with n activation rows: steps[r] of row r, from element `first`
 /// of the step on.
-template <class T, class Q, std::size_t n>
+template <class T, std::size_t n>
 [[HEARTH_INLINE]] inline void add_tile(const typename T::Rows& rows, const ActivationStep* steps,
                                        std::size_t first, std::array<Floats, n>& acc) {
-  constexpr std::size_t unit_weights = Q::integers.unit;
-  constexpr std::size_t n_units = Q::info.block_weights / unit_weights;
-  constexpr std::size_t sub_weights = Q::integers.sub;
-  constexpr std::size_t groups_per_unit = unit_weights / (sub_weights * T::n_slots);
-  for (std::size_t unit = 0; unit < n_units; ++unit) {
+  static constexpr TileShape shape = T::shape;
+  static constexpr std::size_t groups_per_unit = shape.unit / (shape.sub * T::n_slots);
+  repeat<shape.n_units()>([&](std::size_t unit) HEARTH_LAMBDA {
     std::array<Ints, n> isum{};
-    for (std::size_t i = 0; i < groups_per_unit; ++i) {
+    repeat<groups_per_unit>([&](std::size_t i) HEARTH_LAMBDA {
       const std::size_t group = unit * groups_per_unit + i;
       std::array<std::array<Ints, n>, T::n_slots> sums{};
       T::visit(rows, group, [&](auto slot, auto quad, Codes codes) HEARTH_LAMBDA {
-        const std::size_t k = first + T::sub_of(group, slot) * sub_weights + 4 * quad;
+        const std::size_t k = first + T::sub_of(group, slot) * shape.sub + 4 * quad;
         unroll<n>([&](auto r) HEARTH_LAMBDA {
           const std::int8_t* x = steps[r].codes.data() + k;
           auto& sum = sums[slot][r];
-          sum = T::is_signed ? dot_signed(codes, x, sum) : dot(codes, x, sum);
+          sum = shape.is_signed ? dot_signed(codes, x, sum) : dot(codes, x, sum);
         });
       });
       unroll<T::n_slots>([&](auto slot) HEARTH_LAMBDA {
-        if constexpr (sub_weights < unit_weights) {
+        if constexpr (shape.has_subs()) {
           const Ints scale = T::sub_scale(rows, T::sub_of(group, slot));
           unroll<n>([&](auto r)
                         HEARTH_LAMBDA { isum[r] = add(isum[r], multiply(sums[slot][r], scale)); });
@@ -104,11 +97,11 @@ template <class T, class Q, std::size_t n>
           isum = sums[slot];
         }
       });
-    }
-    unroll<n>([&](auto r) HEARTH_LAMBDA {
-      acc[r] = add_unit<T, Q>(rows, steps[r], unit, first + unit * unit_weights, isum[r], acc[r]);
     });
-  }
+    unroll<n>([&](auto r) HEARTH_LAMBDA {
+      acc[r] = add_unit<T>(rows, steps[r], unit, first + unit * shape.unit, isum[r], acc[r]);
+    });
+  });
 }
 
 /// Blocks of one row that a step spans.
@@ -147,7 +140,7 @@ template <class Q>
 template <class Q, std::size_t n>
 [[HEARTH_TARGET]] void multiply_direct(const MatmulTask& task, const std::byte* panel,
                                        std::int64_t o, std::int64_t row) {
-  constexpr std::int64_t tile_bytes = Q::info.block_bytes * panel_rows;
+  static constexpr std::int64_t tile_bytes = Q::info.block_bytes * panel_rows;
   const std::int64_t n_blocks = task.n_in / Q::info.block_weights;
   for (std::size_t lane = 0; lane < panel_rows; lane += width) {
     std::array<Floats, n> acc{};
@@ -155,9 +148,8 @@ template <class Q, std::size_t n>
     for (std::int64_t first = 0; first < n_blocks; first += blocks_per_step<Q>) {
       const std::int64_t end = std::min(first + blocks_per_step<Q>, n_blocks);
       for (std::int64_t block = first; block < end; ++block) {
-        add_tile<Packed<Q>, Q>({panel + block * tile_bytes, lane}, steps,
-                               static_cast<std::size_t>((block - first) * Q::info.block_weights),
-                               acc);
+        add_tile<Packed<Q>>({panel + block * tile_bytes, lane}, steps,
+                            static_cast<std::size_t>((block - first) * Q::info.block_weights), acc);
       }
       steps += task.n_rows;
     }
@@ -169,15 +161,15 @@ template <class Q, std::size_t n>
 }
 
 /// n activation rows with the unpacked tiles of one step. acc [n][16 weight rows].
-template <class Q, std::size_t n>
-[[HEARTH_TARGET]] void multiply_unpacked(const UnpackedTile<Q>* tiles, std::int64_t n_tiles,
+template <TileShape shape, std::size_t n>
+[[HEARTH_TARGET]] void multiply_unpacked(const UnpackedTile<shape>* tiles, std::int64_t n_tiles,
                                          const ActivationStep* steps, float* acc) {
   for (std::size_t lane = 0; lane < panel_rows; lane += width) {
     std::array<Floats, n> sums;
     unroll<n>([&](auto r) HEARTH_LAMBDA { sums[r] = load_floats(acc + r * panel_rows + lane); });
     for (std::int64_t tile = 0; tile < n_tiles; ++tile) {
-      add_tile<Unpacked<Q>, Q>({tiles + tile, lane}, steps,
-                               static_cast<std::size_t>(tile * Q::info.block_weights), sums);
+      add_tile<Unpacked<shape>>({tiles + tile, lane}, steps,
+                                static_cast<std::size_t>(tile) * shape.block_weights, sums);
     }
     unroll<n>([&](auto r) HEARTH_LAMBDA { store_floats(sums[r], acc + r * panel_rows + lane); });
   }
@@ -199,8 +191,8 @@ template <std::size_t n, std::size_t... smaller, class F>
 template <class Q>
 [[HEARTH_TARGET]] void multiply_panel_unpacked(const MatmulTask& task, const std::byte* panel,
                                                std::int64_t o, std::byte* scratch) {
-  constexpr std::int64_t tile_bytes = Q::info.block_bytes * panel_rows;
-  auto* tiles = as_array<UnpackedTile<Q>>(scratch);
+  static constexpr std::int64_t tile_bytes = Q::info.block_bytes * panel_rows;
+  auto* tiles = as_array<UnpackedTile<shape_of<Q>>>(scratch);
   auto* acc = as_array<float>(scratch + unpacked_bytes);  // [rows, 16]
   std::fill_n(acc, task.n_rows * panel_rows, 0.0f);
   const std::int64_t n_blocks = task.n_in / Q::info.block_weights;
@@ -211,7 +203,7 @@ template <class Q>
       unpack<Q>(panel + (first + i) * tile_bytes, tiles[i]);
     }
     for_row_runs<block_rows, 4, 1>(0, task.n_rows, [&]<std::size_t n>(std::int64_t row) {
-      multiply_unpacked<Q, n>(tiles, n_tiles, steps + row, acc + row * panel_rows);
+      multiply_unpacked<shape_of<Q>, n>(tiles, n_tiles, steps + row, acc + row * panel_rows);
     });
     steps += task.n_rows;
   }
@@ -223,7 +215,7 @@ template <class Q>
 
 template <class Q>
 [[HEARTH_TARGET]] void matmul_integer(const MatmulTask& task) {
-  static_assert(sizeof(UnpackedTile<Q>) * blocks_per_step<Q> <= unpacked_bytes);
+  static_assert(sizeof(UnpackedTile<shape_of<Q>>) * blocks_per_step<Q> <= unpacked_bytes);
   constexpr std::int64_t max_direct_rows = 8;  // beyond, unpacking once pays for its stores
   std::byte* panel_scratch = task.scratch;
   std::byte* unpack_scratch =

@@ -46,8 +46,8 @@ struct Tile<quant::Q4_K> : KScales<quant::Q4_K> {
   [[HEARTH_INLINE]] static void visit(const Rows& rows, std::size_t group, F&& f) {
     unroll<8>([&](auto i) HEARTH_LAMBDA {
       const Codes nibbles = rows.codes(0, 8 * group + i);
-      f(std::integral_constant<std::size_t, 0>{}, i, bits<0, 0, 15>(nibbles));
-      f(std::integral_constant<std::size_t, 1>{}, i, bits<4, 0, 15>(nibbles));
+      f(Constant<0>{}, i, bits<0, 0, 15>(nibbles));
+      f(Constant<1>{}, i, bits<4, 0, 15>(nibbles));
     });
   }
 };
@@ -59,10 +59,8 @@ struct Tile<quant::Q5_K> : KScales<quant::Q5_K> {
     unroll<8>([&](auto i) HEARTH_LAMBDA {
       const Codes nibbles = rows.codes(0, 8 * group + i);
       const Codes high = shift_bytes_right(rows.codes(1, i), 2 * static_cast<int>(group));
-      f(std::integral_constant<std::size_t, 0>{}, i,
-        bit_or(bits<0, 0, 15>(nibbles), bits<0, 4, 1>(high)));
-      f(std::integral_constant<std::size_t, 1>{}, i,
-        bit_or(bits<4, 0, 15>(nibbles), bits<1, 4, 1>(high)));
+      f(Constant<0>{}, i, bit_or(bits<0, 0, 15>(nibbles), bits<0, 4, 1>(high)));
+      f(Constant<1>{}, i, bit_or(bits<4, 0, 15>(nibbles), bits<1, 4, 1>(high)));
     });
   }
 };
@@ -142,14 +140,10 @@ struct Tile<quant::Q6_K> : FourRuns {
       const Codes even = rows.codes(0, first + i);
       const Codes odd = rows.codes(0, first + 8 + i);
       const Codes high = rows.codes(1, 4 * group + i);
-      f(std::integral_constant<std::size_t, 0>{}, i,
-        bit_or(bits<0, 0, 15>(even), bits<0, 4, 3>(high)));
-      f(std::integral_constant<std::size_t, 1>{}, i,
-        bit_or(bits<0, 0, 15>(odd), bits<2, 4, 3>(high)));
-      f(std::integral_constant<std::size_t, 2>{}, i,
-        bit_or(bits<4, 0, 15>(even), bits<4, 4, 3>(high)));
-      f(std::integral_constant<std::size_t, 3>{}, i,
-        bit_or(bits<4, 0, 15>(odd), bits<6, 4, 3>(high)));
+      f(Constant<0>{}, i, bit_or(bits<0, 0, 15>(even), bits<0, 4, 3>(high)));
+      f(Constant<1>{}, i, bit_or(bits<0, 0, 15>(odd), bits<2, 4, 3>(high)));
+      f(Constant<2>{}, i, bit_or(bits<4, 0, 15>(even), bits<4, 4, 3>(high)));
+      f(Constant<3>{}, i, bit_or(bits<4, 0, 15>(odd), bits<6, 4, 3>(high)));
     });
   }
   [[HEARTH_INLINE]] static Floats scale(const Rows& rows, std::size_t) { return rows.halves(3, 0); }

@@ -19,11 +19,10 @@ struct Tile<quant::Q4_0> : OneSubBlock<quant::Q4_0> {
 
   template <class F>
   [[HEARTH_INLINE]] static void visit(const Rows& rows, std::size_t, F&& f) {
-    constexpr std::integral_constant<std::size_t, 0> slot;
     unroll<4>([&](auto i) HEARTH_LAMBDA {
       const Codes nibbles = rows.codes(0, i);
-      f(slot, i, bits<0, 0, 15>(nibbles));
-      f(slot, std::integral_constant<std::size_t, i + 4>{}, bits<4, 0, 15>(nibbles));
+      f(Constant<0>{}, i, bits<0, 0, 15>(nibbles));
+      f(Constant<0>{}, Constant<i + 4>{}, bits<4, 0, 15>(nibbles));
     });
   }
   [[HEARTH_INLINE]] static Floats scale(const Rows& rows, std::size_t) { return rows.halves(1, 0); }
@@ -58,12 +57,11 @@ struct Tile<quant::Q5_0> : OneSubBlock<quant::Q5_0> {
 
   template <class F>
   [[HEARTH_INLINE]] static void visit(const Rows& rows, std::size_t, F&& f) {
-    constexpr std::integral_constant<std::size_t, 0> slot;
     const Ints high = rows.words(1, 0);
     unroll<4>([&](auto i) HEARTH_LAMBDA {
       const Codes nibbles = rows.codes(0, i);
-      f(slot, i, bit_or(bits<0, 0, 15>(nibbles), fifth_bits(high, 4 * i)));
-      f(slot, std::integral_constant<std::size_t, i + 4>{},
+      f(Constant<0>{}, i, bit_or(bits<0, 0, 15>(nibbles), fifth_bits(high, 4 * i)));
+      f(Constant<0>{}, Constant<i + 4>{},
         bit_or(bits<4, 0, 15>(nibbles), fifth_bits(high, 4 * i + 16)));
     });
   }
@@ -91,8 +89,7 @@ struct Tile<quant::Q8_0> : OneSubBlock<quant::Q8_0> {
 
   template <class F>
   [[HEARTH_INLINE]] static void visit(const Rows& rows, std::size_t, F&& f) {
-    constexpr std::integral_constant<std::size_t, 0> slot;
-    unroll<8>([&](auto i) HEARTH_LAMBDA { f(slot, i, offset_signed(rows.codes(0, i))); });
+    unroll<8>([&](auto i) HEARTH_LAMBDA { f(Constant<0>{}, i, offset_signed(rows.codes(0, i))); });
   }
   [[HEARTH_INLINE]] static Floats scale(const Rows& rows, std::size_t) { return rows.halves(1, 0); }
 };

@@ -8,12 +8,10 @@
 template <std::size_t n, class Q, class F>
 [[HEARTH_INLINE]] inline void visit_levels(const TileRows<Q>& rows, std::size_t first,
                                            const std::array<std::int8_t, 16>& levels, F&& f) {
-  constexpr std::integral_constant<std::size_t, 0> slot;
   unroll<n>([&](auto i) HEARTH_LAMBDA {
     const Codes nibbles = rows.codes(0, first + i);
-    f(slot, i, offset_signed(look_up(levels, bits<0, 0, 15>(nibbles))));
-    f(slot, std::integral_constant<std::size_t, i + n>{},
-      offset_signed(look_up(levels, bits<4, 0, 15>(nibbles))));
+    f(Constant<0>{}, i, offset_signed(look_up(levels, bits<0, 0, 15>(nibbles))));
+    f(Constant<0>{}, Constant<i + n>{}, offset_signed(look_up(levels, bits<4, 0, 15>(nibbles))));
   });
 }
 
