@@ -22,7 +22,7 @@ void run_matmul(benchmark::State& state, const KernelSet& set, DType dtype, std:
   const auto* layout = quant::integer_layout(dtype);
   const std::vector<float> values(static_cast<std::size_t>(n_rows * n_in), 0.5f);
   std::vector<ActivationStep> steps(
-      static_cast<std::size_t>(n_rows * ceil_div(n_in, step_weights)));
+      static_cast<std::size_t>(n_rows * ceil_div(n_in, step_weights) + step_slack));
   for (std::int64_t row = 0; row < n_rows && layout != nullptr; ++row) {
     set.quantize(values.data() + row * n_in, n_in, layout->activation_block, steps.data() + row,
                  n_rows);
@@ -42,7 +42,7 @@ void run_matmul(benchmark::State& state, const KernelSet& set, DType dtype, std:
                         .out_stride = n_out,
                         .scratch = scratch.bytes().data()};
   for (auto _ : state) {
-    set.matmul[static_cast<std::size_t>(dtype)](task);
+    set.matmul_for(dtype, n_rows)(task);
     benchmark::DoNotOptimize(out.data());
   }
   state.counters["MAC/s"] = benchmark::Counter(static_cast<double>(n_rows * n_in * n_out),

@@ -1,4 +1,3 @@
-#include "backend/cpu/machine.h"
 #include "backend/cpu/thread_pool.h"
 
 #include <atomic>
@@ -7,6 +6,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "backend/cpu/machine.h"
 
 namespace hearth::backend::cpu {
 namespace {

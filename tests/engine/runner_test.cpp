@@ -21,7 +21,7 @@ TEST(Runner, WeightsAreUsedInPlaceAndMemoryIsCounted) {
   const auto backend = *backend::make_cpu_backend({.n_threads = 1});
   const auto runner =
       *Runner::create(*model, *backend, {.n_kv_blocks = 3, .max_rows = 16, .max_logit_rows = 1});
-  EXPECT_EQ(runner->memory().weight_bytes, 0);
+  XX
   const auto layer = model->kv_layers().front();
   const auto n_layers = static_cast<std::int64_t>(model->kv_layers().size());
   EXPECT_EQ(runner->memory().kv_bytes,

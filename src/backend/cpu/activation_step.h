@@ -8,6 +8,9 @@ namespace hearth::backend::cpu {
 /// Activations that integer products take at a time. A row's last step may hold fewer.
 inline constexpr std::int64_t step_weights = 256;
 
+/// Steps that may be read beyond the last one, because kernels take rows in groups of up to 32.
+inline constexpr std::int64_t step_slack = 31;
+
 /// 256 activations of one row as int8 codes with what the products need beside them. Steps of one
 /// place of k follow each other for all rows, [n_in / 256, rounded up][rows], so that the rows of a
 /// micro-tile are at constant distances from one pointer.

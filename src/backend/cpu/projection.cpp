@@ -23,7 +23,7 @@ constexpr std::int64_t max_private_rows = 4;  // up to here every thread prepare
 constexpr std::array<int, 2> code_blocks{256, 32};
 
 struct Part {
-  MatmulKernel kernel;
+  DType dtype;
   WeightMatrix weights;
   std::int64_t row_bytes;
   std::int64_t n_out;
@@ -138,7 +138,8 @@ class ProjectionKernel final : public LaunchKernel {
     }
     for (std::size_t form = 0; form < code_blocks.size(); ++form) {
       if (needs_steps_[form]) {
-        prepared.steps[form] = carver.take<ActivationStep>(rows * ceil_div(n_in(), step_weights));
+        prepared.steps[form] =
+            carver.take<ActivationStep>(rows * ceil_div(n_in(), step_weights) + step_slack);
       }
     }
     return prepared;
@@ -171,16 +172,17 @@ class ProjectionKernel final : public LaunchKernel {
   void multiply(const RunContext& run, const Prepared& prepared, std::int64_t n_rows,
                 const Part& part, std::int64_t begin, std::int64_t n, float* out,
                 std::int64_t stride, std::byte* scratch) const {
-    part.kernel({.weights = part.weights.data + begin * part.row_bytes,
-                 .weight_row_bytes = part.row_bytes,
-                 .is_tiled = part.weights.is_tiled,
-                 .n_in = n_in(),
-                 .n_out = n,
-                 .x = activations(run, prepared, part),
-                 .n_rows = n_rows,
-                 .out = out,
-                 .out_stride = stride,
-                 .scratch = scratch});
+    const auto kernel = kernels_.matmul_for(part.dtype, n_rows);
+    kernel({.weights = part.weights.data + begin * part.row_bytes,
+            .weight_row_bytes = part.row_bytes,
+            .is_tiled = part.weights.is_tiled,
+            .n_in = n_in(),
+            .n_out = n,
+            .x = activations(run, prepared, part),
+            .n_rows = n_rows,
+            .out = out,
+            .out_stride = stride,
+            .scratch = scratch});
     if (part.bias != nullptr) {
       for (std::int64_t row = 0; row < n_rows; ++row) {
         for (std::int64_t o = 0; o < n; ++o) {
@@ -247,15 +249,14 @@ Result<std::unique_ptr<LaunchKernel>> bind_projection(const plan::Projection& pr
   std::vector<Part> parts;
   for (const auto& part : projection.parts) {
     const auto& weight = context.weights[graph::index(part.matmul.weight)];
-    const auto kernel = context.kernels.matmul[static_cast<std::size_t>(weight.tensor.dtype)];
-    if (kernel == nullptr) {
+    if (context.kernels.matmul_for(weight.tensor.dtype, 1) == nullptr) {
       return fail(ErrorCode::unsupported,
                   "tensor '{}': the CPU backend cannot multiply with type {}", weight.name,
                   quant::name(weight.tensor.dtype));
     }
     const auto* layout = quant::integer_layout(weight.tensor.dtype);
     parts.push_back(
-        {.kernel = kernel,
+        {.dtype = weight.tensor.dtype,
          .weights = context.packed.matrix(part.matmul.weight),
          .row_bytes = quant::row_bytes(weight.tensor.dtype, weight.tensor.shape.back()),
          .n_out = weight.tensor.shape[0],

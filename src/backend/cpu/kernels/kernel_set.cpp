@@ -12,6 +12,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace hearth::backend::cpu {
 
@@ -27,6 +31,24 @@ bool has_avx_vnni() {
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & 1u << 4) != 0;
 }
 
+/// CPUID leaf 7, EDX bits 24 (AMX-TILE) and 25 (AMX-INT8), and Linux's leave to use the large
+/// state, which is asked for once per process.
+bool has_amx() {
+#if defined(__linux__)
+  constexpr unsigned both = 1u << 24 | 1u << 25;
+  constexpr int request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr int tile_data = 18;               // XFEATURE_XTILEDATA
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & both) == both &&
+         ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 #endif
 
@@ -36,6 +58,9 @@ std::vector<KernelSet> supported_kernel_sets() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     if (__builtin_cpu_supports("avx512vnni")) {
+      if (has_amx()) {
+        sets.push_back(amx_kernels());
+      }
       sets.push_back(avx512_vnni_kernels());
     }
     sets.push_back(avx512_kernels());
@@ -74,7 +99,8 @@ std::int64_t matmul_scratch_bytes(std::int64_t weight_row_bytes, std::int64_t n_
   constexpr std::int64_t float_bytes = sizeof(float);
   const std::int64_t decoded = round_up(n_in, 4) * panel_rows * float_bytes;
   const std::int64_t tiles = round_up(weight_row_bytes * panel_rows, 64);
-  return std::max(decoded, tiles + unpacked_bytes + n_rows * panel_rows * float_bytes);
+  return std::max(decoded,
+                  tiles + unpacked_bytes + (n_rows + step_slack) * panel_rows * float_bytes);
 }
 
 std::int64_t attend_scratch_bytes(const graph::AttentionParams& params) {

@@ -18,8 +18,9 @@ namespace hearth::backend::cpu {
 
 /// Activations of some rows, in the form that a weight format multiplies with; the other is null.
 struct ActivationRows {
-  const float* values = nullptr;          // [rows, n_in]
-  const ActivationStep* steps = nullptr;  // [n_in / 256, rounded up][rows]
+  const float* values = nullptr;  // [rows, n_in]
+  /// [n_in / 256, rounded up][rows], and step_slack more of any content.
+  const ActivationStep* steps = nullptr;
 };
 
 /// out[row, o] = weight row o . x[row], for n_out consecutive weight rows.
@@ -53,10 +54,14 @@ struct AttendTask {
   std::byte* scratch;  // attend_scratch_bytes(params), private to the thread
 };
 
+/// From here on unpacking weights for tile instructions pays.
+inline constexpr std::int64_t min_many_rows = 64;
+
 struct KernelSet {
   std::string_view name;
   /// By DType number; null where the type has no kernel, or no tiles.
   std::vector<MatmulKernel> matmul;
+  std::vector<MatmulKernel> matmul_many;  // for min_many_rows activation rows; null: as few
   std::vector<InterleaveKernel> interleave;
   /// quant::quantize_activations of n values, in steps that lie `stride` apart.
   void (*quantize)(const float* x, std::int64_t n, int block, ActivationStep* steps,
@@ -72,6 +77,12 @@ struct KernelSet {
   /// out = activation(gate) * up, n values; out may be gate.
   void (*gate)(graph::ActivationKind kind, const float* gate, const float* up, std::int64_t n,
                float* out);
+
+  /// The kernel for n_rows activation rows; null where the type has none.
+  [[nodiscard]] MatmulKernel matmul_for(DType dtype, std::int64_t n_rows) const {
+    const auto i = static_cast<std::size_t>(dtype);
+    return n_rows >= min_many_rows && matmul_many[i] != nullptr ? matmul_many[i] : matmul[i];
+  }
 };
 
 /// Sets this machine can run, best first; the portable one is always last.
@@ -84,7 +95,7 @@ Result<KernelSet> choose_kernel_set();
 std::int64_t matmul_scratch_bytes(std::int64_t weight_row_bytes, std::int64_t n_in,
                                   std::int64_t n_rows);
 /// Of that, the unpacked tiles of one step.
-inline constexpr std::int64_t unpacked_bytes = 8192;
+inline constexpr std::int64_t unpacked_bytes = 10240;
 std::int64_t attend_scratch_bytes(const graph::AttentionParams& params);
 
 }  // namespace hearth::backend::cpu

@@ -1,41 +1,8 @@
 /// The whole kernel set, compiled once per instruction set: the including file defines HEARTH_ISA,
-/// the instructions, and HEARTH_LANES, the file that implements vectors with them, and then calls
+/// its instructions, and HEARTH_LANES, the file that implements vectors with them, and then calls
 /// make_kernel_set(name).
-///
-/// Functions carry an attribute instead of the file having compiler flags of its own, and entry
-/// points that call shared headers are flattened: everything they call is inlined into them. So no
-/// inline function of a shared header is ever emitted with instructions that another machine lacks,
-/// which the linker might pick for everyone.
-///
-/// Functions that take or return vectors are always inlined. (GCC 12 loses the upper halves of
-/// vectors in structs that it passes between functions.)
 
-#if defined(HEARTH_ISA)
-#define HEARTH_TARGET gnu::target(HEARTH_ISA)
-#define HEARTH_INLINE gnu::target(HEARTH_ISA), gnu::always_inline
-#define HEARTH_LAMBDA __attribute__((target(HEARTH_ISA), always_inline))
-#else
-#define HEARTH_TARGET gnu::hot  // nothing beyond what the compiler is told for every file
-#define HEARTH_INLINE gnu::always_inline
-#define HEARTH_LAMBDA __attribute__((always_inline))
-#endif
-
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <utility>
-
-#include "backend/cpu/kernels/kernel_set.h"
-#include "base/bytes.h"
-#include "base/lanes.h"
-#include "base/math.h"
-#include "graph/ops/rms_norm.h"
-#include "quant/activation.h"
-#include "quant/all_types.h"
-#include "quant/decode.h"
+#include "backend/cpu/kernels/target.inl"
 
 namespace hearth::backend::cpu {
 namespace {
@@ -100,6 +67,7 @@ namespace {
 KernelSet make_kernel_set(std::string_view name) {
   KernelSet set{.name = name,
                 .matmul = std::vector<MatmulKernel>(256),
+                .matmul_many = std::vector<MatmulKernel>(256),
                 .interleave = std::vector<InterleaveKernel>(256),
                 .quantize = quantize_row,
                 .attend = attend,

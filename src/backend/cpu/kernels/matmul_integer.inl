@@ -108,18 +108,22 @@ template <class T, std::size_t n>
 template <class Q>
 inline constexpr std::int64_t blocks_per_step = step_weights / Q::info.block_weights;
 
-/// The panel of tiles [n_in / block] that begins at weight row o; native rows are interleaved into
-/// scratch first.
+/// The panel of tiles [n_in / block] that begins at weight row o. Native rows are interleaved
+/// first, into the beginning of the scratch.
 template <class Q>
-[[HEARTH_TARGET]] inline const std::byte* panel_tiles(const MatmulTask& task, std::int64_t o,
-                                                      std::byte* scratch) {
+[[HEARTH_TARGET]] inline const std::byte* panel_tiles(const MatmulTask& task, std::int64_t o) {
   const std::byte* rows = task.weights + o * task.weight_row_bytes;
   if (task.is_tiled) {
     return rows;
   }
   interleave_panel<Q>(rows, task.weight_row_bytes, std::min(panel_rows, task.n_out - o), task.n_in,
-                      scratch);
-  return scratch;
+                      task.scratch);
+  return task.scratch;
+}
+
+/// The scratch behind that panel.
+[[nodiscard]] inline std::byte* after_panel(const MatmulTask& task) {
+  return task.scratch + round_up(panel_rows * task.weight_row_bytes, 64);
 }
 
 /// Stores the dots of `width` weight rows, from row o on, with one activation row; only those below
@@ -217,13 +221,10 @@ template <class Q>
 [[HEARTH_TARGET]] void matmul_integer(const MatmulTask& task) {
   static_assert(sizeof(UnpackedTile<shape_of<Q>>) * blocks_per_step<Q> <= unpacked_bytes);
   constexpr std::int64_t max_direct_rows = 8;  // beyond, unpacking once pays for its stores
-  std::byte* panel_scratch = task.scratch;
-  std::byte* unpack_scratch =
-      task.scratch + (task.is_tiled ? 0 : panel_rows * task.weight_row_bytes);
   for (std::int64_t o = 0; o < task.n_out; o += panel_rows) {
-    const std::byte* panel = panel_tiles<Q>(task, o, panel_scratch);
+    const std::byte* panel = panel_tiles<Q>(task, o);
     if (task.n_rows > max_direct_rows) {
-      multiply_panel_unpacked<Q>(task, panel, o, unpack_scratch);
+      multiply_panel_unpacked<Q>(task, panel, o, after_panel(task));
     } else if constexpr (direct_rows == 4) {
       for_row_runs<4, 2, 1>(0, task.n_rows, [&]<std::size_t n>(std::int64_t row) {
         multiply_direct<Q, n>(task, panel, o, row);

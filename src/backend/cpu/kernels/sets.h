@@ -11,6 +11,7 @@ KernelSet avx2_kernels();
 KernelSet avx_vnni_kernels();
 KernelSet avx512_kernels();
 KernelSet avx512_vnni_kernels();
+KernelSet amx_kernels();
 #endif
 
 }  // namespace hearth::backend::cpu
