@@ -14,8 +14,8 @@
 #include <nlohmann/json.hpp>
 
 #include "answer.h"
-#include "backend/cpu/read_stream.h"
 #include "backend/cpu/machine.h"
+#include "backend/cpu/read_stream.h"
 #include "backend/reference/reference_backend.h"
 #include "base/assert.h"
 #include "base/fail.h"

@@ -26,7 +26,8 @@ struct BackendEntry {
 constexpr std::array backends{
     BackendEntry{"cpu",
                  [](const ModelOptions& options) {
-                   return backend::make_cpu_backend({.n_threads = options.n_threads});
+                   return backend::make_cpu_backend(
+                       {.n_threads = options.n_threads, .layout = options.layout});
                  }},
     BackendEntry{
         "reference",
@@ -35,6 +36,11 @@ constexpr std::array backends{
 
 const std::map<std::string, DType> kv_types{
     {"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}};
+
+const std::map<std::string, backend::WeightLayout> layouts{
+    {"auto", backend::WeightLayout::automatic},
+    {"tiles", backend::WeightLayout::tiles},
+    {"mapped", backend::WeightLayout::mapped}};
 
 }  // namespace
 
@@ -49,6 +55,11 @@ void add_backend_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--kv-type", options.kv_dtype, "How keys and values are stored: f32, f16 or bf16")
       ->transform(CLI::Transformer(kv_types))
       ->default_str("f16");
+  app.add_option("--weights", options.layout,
+                 "Where matrices lie: tiles (copied into the order in which they are read), mapped "
+                 "(left in the file), or auto (tiles if they fit into memory)")
+      ->transform(CLI::Transformer(layouts))
+      ->default_str("auto");
   std::vector<std::string> names;
   for (const auto& entry : backends) {
     names.emplace_back(entry.name);

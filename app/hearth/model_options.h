@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backend/backend.h"
+#include "backend/cpu/cpu_backend.h"
 #include "base/result.h"
 #include "model/model.h"
 #include "tensor/dtype.h"
@@ -21,11 +22,12 @@ struct ModelOptions {
   int n_threads = 0;  // 0: every core this process may use
   DType kv_dtype = DType::f16;
   std::string backend = "cpu";
+  backend::WeightLayout layout = backend::WeightLayout::automatic;
 };
 
 /// Adds the argument MODEL alone.
 void add_model_argument(CLI::App& app, std::string& model);
-/// Adds --threads, --kv-type and --backend. `options` must outlive `app`.
+/// Adds --threads, --kv-type, --weights and --backend. `options` must outlive `app`.
 void add_backend_options(CLI::App& app, ModelOptions& options);
 
 /// A model on a backend. Move-only.

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "backend/backend.h"
 #include "model/model.h"
@@ -33,6 +34,8 @@ class Runner {
   Result<std::span<const float>> run(const graph::StepView& step);
 
   [[nodiscard]] backend::MemoryUse memory() const { return session_->memory(); }
+  /// One line for people: how the weights lie in memory, and why.
+  [[nodiscard]] std::string layout() const { return session_->description(); }
   /// What a step of `n_rows` rows, all with logits or only one, costs.
   Result<plan::StepCost> cost(std::int64_t n_rows, std::int64_t n_logit_rows);
   [[nodiscard]] const RunnerOptions& options() const { return options_; }

@@ -10,6 +10,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/kernels/kernel_set.h"
 #include "backend/reference/reference_backend.h"
+#include "quant/registry.h"
 #include "tests/graph/tiny_model.h"
 
 namespace hearth::backend {
@@ -52,9 +53,35 @@ TEST(ReferenceBackend, RefusesAFusedPlan) {
   EXPECT_EQ(executable.error().code, ErrorCode::unsupported);
 }
 
+/// Bytes that a session copies of the weights of one plan.
+std::int64_t copied_bytes(const TinyModel& model, WeightLayout layout) {
+  const auto backend = make_cpu_backend({.n_threads = 2, .layout = layout}).value();
+  const auto session = backend->open(model.weights(), model.kv_cache(DType::f16, 2)).value();
+  const auto plan = plan::make_plan(model.record({4, 1}), model.weights(), backend->plan_options());
+  EXPECT_TRUE(session->compile(plan).has_value());
+  EXPECT_TRUE(session->compile(plan).has_value());  // finds the tiles made
+  EXPECT_THAT(session->description(),
+              testing::HasSubstr(layout == WeightLayout::mapped ? "in place" : "tiles"));
+  return session->memory().weight_bytes;
+}
+
+TEST(CpuBackend, CopiesMatricesOnceIntoTilesOfTheSameSizeUnlessTheyStayMapped) {
+  const TinyModel model(Family::llama, {.n_layers = 1, .vocab = 32}, {quant::find("Q4_1")->dtype});
+  std::int64_t matrix_bytes = 0;
+  for (const auto& weight : model.weights()) {
+    if (weight.tensor.shape.rank() == 2) {
+      matrix_bytes += static_cast<std::int64_t>(weight.tensor.data.size());
+    }
+  }
+  const auto& embed = model.weights()[index(model.token_embed())].tensor;
+  EXPECT_EQ(copied_bytes(model, WeightLayout::mapped), 0);
+  EXPECT_EQ(copied_bytes(model, WeightLayout::automatic),
+            matrix_bytes - static_cast<std::int64_t>(embed.data.size()));
+}
+
 TEST(Session, CountsTheCacheAndAWorkspaceThatSmallerBucketsShare) {
   const TinyModel model(Family::llama, {}, {DType::f16});
-  const auto backend = make_cpu_backend({.n_threads = 2}).value();
+  const auto backend = make_cpu_backend({.n_threads = 2, .layout = WeightLayout::mapped}).value();
   const auto kv = model.kv_cache(DType::f16, 10);
   const auto session = backend->open(model.weights(), kv).value();
   EXPECT_EQ(session->memory().weight_bytes, 0);

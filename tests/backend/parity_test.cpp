@@ -72,10 +72,12 @@ TEST_P(EveryType, GivesTheReferenceBitsOnEveryKernelSet) {
   const auto expected = reference_logits(model, DType::f16, sequences);
   expect_varied(expected);
   for (const auto kernels : kernel_set_names()) {
-    const auto cpu = cpu_backend(kernels, 2);
-    for (const std::size_t chunk : {1u, 6u}) {
-      const auto actual = run_schedule(*cpu, model, DType::f16, sequences, {.chunk = chunk});
-      EXPECT_EQ(first_difference(expected, actual), "") << kernels << ", chunks of " << chunk;
+    for (const auto layout : {WeightLayout::tiles, WeightLayout::mapped}) {
+      const auto cpu = cpu_backend(kernels, 2, layout);
+      for (const std::size_t chunk : {1u, 6u}) {
+        const auto actual = run_schedule(*cpu, model, DType::f16, sequences, {.chunk = chunk});
+        EXPECT_EQ(first_difference(expected, actual), "") << kernels << ", chunks of " << chunk;
+      }
     }
   }
 }

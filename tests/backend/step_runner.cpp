@@ -116,9 +116,9 @@ std::string first_difference(const Logits& expected, const Logits& actual) {
   return "";
 }
 
-std::unique_ptr<Backend> cpu_backend(std::string_view kernels, int n_threads) {
+std::unique_ptr<Backend> cpu_backend(std::string_view kernels, int n_threads, WeightLayout layout) {
   setenv("HEARTH_CPU_KERNELS", std::string(kernels).c_str(), 1);
-  auto backend = make_cpu_backend({.n_threads = n_threads});
+  auto backend = make_cpu_backend({.n_threads = n_threads, .layout = layout});
   unsetenv("HEARTH_CPU_KERNELS");
   return std::move(backend).value();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/cpu/cpu_backend.h"
 #include "tests/graph/tiny_model.h"
 
 namespace hearth::backend {
@@ -34,6 +35,7 @@ Logits run_schedule(Backend& backend, const graph::TinyModel& model, DType kv_dt
 std::string first_difference(const Logits& expected, const Logits& actual);
 
 /// The CPU backend with a kernel set of this name.
-std::unique_ptr<Backend> cpu_backend(std::string_view kernels, int n_threads);
+std::unique_ptr<Backend> cpu_backend(std::string_view kernels, int n_threads,
+                                     WeightLayout layout = WeightLayout::tiles);
 
 }  // namespace hearth::backend
