@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace hearth::backend::cpu {
@@ -20,6 +21,16 @@ struct alignas(64) ActivationStep {
   std::array<std::int16_t, 16> sums_16;  // of 16 codes
   std::array<std::int16_t, 8> sums_32;   // of 32 codes
   std::array<std::int32_t, 8> wide_sums_32;
+};
+
+/// Codes x[0...3] of a step, which are the `place`-th four of an aligned sixteen: instructions that
+/// take four bytes out of a register can share one load of all sixteen.
+template <std::size_t place>
+struct FourActivations {
+  const std::int8_t* x;
+
+  constexpr operator const std::int8_t*() const { return x; }
+  [[nodiscard]] constexpr const std::int8_t* sixteen() const { return x - 4 * place; }
 };
 
 }  // namespace hearth::backend::cpu

@@ -11,6 +11,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include "backend/cpu/kernels/arm_features.h"
 #endif
 #if defined(__linux__)
 #include <sys/syscall.h>
@@ -72,6 +74,15 @@ std::vector<KernelSet> supported_kernel_sets() {
     }
     sets.push_back(avx2_kernels());
   }
+#elif defined(__aarch64__)
+  const auto features = arm_features();
+  if (features.dot_products) {
+    if (features.matrix_products) {
+      sets.push_back(neon_i8mm_kernels());
+    }
+    sets.push_back(neon_dotprod_kernels());
+  }
+  sets.push_back(neon_kernels());
 #endif
   sets.push_back(portable_kernels());
   return sets;

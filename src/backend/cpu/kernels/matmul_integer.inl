@@ -81,9 +81,10 @@ template <class T, std::size_t n>
       const std::size_t group = unit * groups_per_unit + i;
       std::array<std::array<Ints, n>, T::n_slots> sums{};
       T::visit(rows, group, [&](auto slot, auto quad, Codes codes) HEARTH_LAMBDA {
+        using Four = FourActivations<quad % 4>;
         const std::size_t k = first + T::sub_of(group, slot) * shape.sub + 4 * quad;
         unroll<n>([&](auto r) HEARTH_LAMBDA {
-          const std::int8_t* x = steps[r].codes.data() + k;
+          const Four x{steps[r].codes.data() + k};
           auto& sum = sums[slot][r];
           sum = shape.is_signed ? dot_signed(codes, x, sum) : dot(codes, x, sum);
         });

@@ -12,6 +12,10 @@ KernelSet avx_vnni_kernels();
 KernelSet avx512_kernels();
 KernelSet avx512_vnni_kernels();
 KernelSet amx_kernels();
+#elif defined(__aarch64__)
+KernelSet neon_kernels();
+KernelSet neon_dotprod_kernels();
+KernelSet neon_i8mm_kernels();
 #endif
 
 }  // namespace hearth::backend::cpu
