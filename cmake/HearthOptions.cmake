@@ -13,7 +13,9 @@ find_package(fmt QUIET)
 find_package(tl-expected QUIET)
 if(fmt_FOUND AND tl-expected_FOUND)
   target_compile_features(hearth_options INTERFACE cxx_std_20)
-  target_link_libraries(hearth_options INTERFACE fmt::fmt tl::expected)
+  # The machine that cross compiles has the library for itself only.
+  target_link_libraries(hearth_options INTERFACE
+    $<IF:$<BOOL:${CMAKE_CROSSCOMPILING}>,fmt::fmt-header-only,fmt::fmt> tl::expected)
 else()
   set(CMAKE_REQUIRED_FLAGS "-std=c++23")
   check_cxx_source_compiles(

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs the packages of tools/packages.tsv that are missing: tools/setup.sh run|test
+# Installs the packages of tools/packages.tsv that are missing: tools/setup.sh run|test|arm64
 # Debian and Ubuntu: apt, as root or through sudo. macOS: Homebrew. Elsewhere it lists what is missing and fails.
 set -euo pipefail
 
-purpose=${1:?"usage: tools/setup.sh run|test"}
+purpose=${1:?"usage: tools/setup.sh run|test|arm64"}
 table="$(dirname "$0")/packages.tsv"
 
 say() { echo "setup: $*" >&2; }
