@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 
+#include "base/memory_advice.h"
+
 namespace hearth::backend::cpu {
 namespace {
 
@@ -27,6 +29,7 @@ std::uint64_t sum_of_words(const std::uint64_t* words, std::int64_t n_chunks) {
 }  // namespace
 
 ReadStream::ReadStream(int n_threads, std::int64_t n_bytes) : pool_(n_threads), buffer_(n_bytes) {
+  advise_huge_pages(buffer_.bytes());
   pool_.run([this](const Worker& worker) {
     const auto chunks = worker.share(buffer_.size() / chunk_bytes);
     auto* words = buffer_.data<std::uint64_t>();
