@@ -9,9 +9,9 @@
 #include "base/checked.h"
 #include "base/fail.h"
 
-#if defined(__x86_64__)
+#if defined(HEARTH_X86_KERNELS)
 #include <cpuid.h>
-#elif defined(__aarch64__)
+#elif defined(HEARTH_ARM_KERNELS)
 #include "backend/cpu/kernels/arm_features.h"
 #endif
 #if defined(__linux__)
@@ -21,7 +21,7 @@
 
 namespace hearth::backend::cpu {
 
-#if defined(__x86_64__)
+#if defined(HEARTH_X86_KERNELS)
 namespace {
 
 /// CPUID leaf 7, subleaf 1, EAX bit 4, which GCC 12's __builtin_cpu_supports does not know.
@@ -56,7 +56,7 @@ bool has_amx() {
 
 std::vector<KernelSet> supported_kernel_sets() {
   std::vector<KernelSet> sets;
-#if defined(__x86_64__)
+#if defined(HEARTH_X86_KERNELS)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     if (__builtin_cpu_supports("avx512vnni")) {
@@ -74,7 +74,7 @@ std::vector<KernelSet> supported_kernel_sets() {
     }
     sets.push_back(avx2_kernels());
   }
-#elif defined(__aarch64__)
+#elif defined(HEARTH_ARM_KERNELS)
   const auto features = arm_features();
   if (features.dot_products) {
     if (features.matrix_products) {
