@@ -1,5 +1,5 @@
-/// Whole steps of a model of SmolLM2-135M's size with random Q4_1 weights: a decode step and a
-/// prompt of 40 tokens, on 1 and 2 threads.
+/// Whole steps of a model of SmolLM2-135M's size with random Q4_1 weights: decode steps at short
+/// and long contexts and prompt chunks, on 1 and 2 threads.
 
 #include <vector>
 
@@ -12,7 +12,7 @@
 namespace hearth::backend {
 namespace {
 
-constexpr std::int64_t context = 512;
+constexpr std::int64_t context = 16384;
 
 const graph::TinyModel& model() {
   static const graph::TinyModel made(graph::Family::llama,
@@ -66,9 +66,14 @@ BENCHMARK(run_step)
     ->Args({1, 1, 100})
     ->Args({2, 1, 100})
     ->Args({2, 1, 500})
+    ->Args({2, 1, 4000})
+    ->Args({1, 1, 16000})
+    ->Args({2, 1, 16000})
+    ->Args({2, 8, 4000})
     ->Args({1, 40, 0})
     ->Args({2, 40, 0})
     ->Args({2, 512, 0})
+    ->Args({2, 512, 3584})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 

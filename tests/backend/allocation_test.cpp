@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -48,20 +49,26 @@ namespace hearth::backend {
 namespace {
 
 TEST(CpuExecutable, AllocatesNothingWhileItRuns) {
+  constexpr std::int64_t n_blocks = 70;
   for (const auto family : {graph::Family::llama, graph::Family::gemma}) {
     const graph::TinyModel model(family, {}, {quant::find("Q4_1")->dtype, DType::f16});
     const auto backend = make_cpu_backend({.n_threads = 2}).value();
-    const auto session = backend->open(model.weights(), model.kv_cache(DType::f16, 2)).value();
+    const auto session =
+        backend->open(model.weights(), model.kv_cache(DType::f16, n_blocks)).value();
     const auto executable = session
                                 ->compile(plan::make_plan(model.record({16, 2}), model.weights(),
                                                           backend->plan_options()))
                                 .value();
-    const std::vector<std::int32_t> blocks{1, 0};
-    for (const std::int32_t n_rows : {16, 1, 5}) {
-      std::vector<std::int32_t> positions;
-      for (std::int32_t row = 0; row < n_rows; ++row) {
-        positions.push_back(row);
-      }
+    std::vector<std::int32_t> blocks(n_blocks);
+    std::iota(blocks.begin(), blocks.end(), 0);
+    struct Rows {
+      std::int32_t n;
+      std::int32_t first_position;
+    };
+    // The last ones see several partitions of keys, which threads share.
+    for (const auto [n_rows, first] : {Rows{16, 0}, Rows{1, 16}, Rows{5, 17}, Rows{1, 1070}}) {
+      std::vector<std::int32_t> positions(static_cast<std::size_t>(n_rows));
+      std::iota(positions.begin(), positions.end(), first);
       const std::vector<TokenId> tokens(positions.size(), TokenId{3});
       const std::vector<std::int32_t> sequences(positions.size(), 0);
       const std::vector<std::int32_t> logit_rows{n_rows - 1};
@@ -71,7 +78,7 @@ TEST(CpuExecutable, AllocatesNothingWhileItRuns) {
                                            .sequences = sequences,
                                            .logit_rows = logit_rows,
                                            .block_tables = blocks,
-                                           .table_stride = 2});
+                                           .table_stride = n_blocks});
       EXPECT_EQ(n_allocations.load(), before) << n_rows << " rows";
       EXPECT_TRUE(logits.has_value());
     }

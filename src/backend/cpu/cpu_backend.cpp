@@ -129,7 +129,7 @@ class CpuSession final : public Session {
         pool_(pool) {}
 
   Result<std::unique_ptr<Executable>> compile(const plan::Plan& plan) override {
-    const BindContext context{kernels_, weights_, packed_, ValueMap(plan)};
+    const BindContext context{kernels_, weights_, packed_, ValueMap(plan), kv_.desc()};
     std::vector<std::unique_ptr<LaunchKernel>> launches;
     std::int64_t shared_bytes = 0;
     std::int64_t private_bytes = 0;

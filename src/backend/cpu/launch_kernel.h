@@ -77,6 +77,7 @@ struct BindContext {
   const graph::WeightTable& weights;
   PackedWeights& packed;
   ValueMap values;
+  const graph::KvCacheDesc& kv;
 };
 
 /// Errors: unsupported when a weight's type has no kernel.

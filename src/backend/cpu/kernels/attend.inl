@@ -37,16 +37,9 @@ inline void load_rows(const graph::HostKvCache& kv, const std::byte* rows, std::
 struct AttendScratch {
   float* rows;    // [16, head_dim], one block of keys or values
   float* scores;  // [group, attention_partition]
-  float* values;  // [group, head_dim], weighted values of the current partition
-  float* maxima;  // [group], of the current partition
-  float* sums;    // [group], of the current partition; the running totals follow
 
-  AttendScratch(std::byte* memory, std::int64_t group, std::int64_t head_dim)
-      : rows(as_array<float>(memory)),
-        scores(rows + graph::kv_block_tokens * head_dim),
-        values(scores + group * graph::attention_partition),
-        maxima(values + group * head_dim),
-        sums(maxima + group) {}
+  AttendScratch(std::byte* memory, std::int64_t head_dim)
+      : rows(as_array<float>(memory)), scores(rows + graph::kv_block_tokens * head_dim) {}
 };
 
 /// Positions [first, last] of one partition, in runs that lie in one cache block.
@@ -61,44 +54,53 @@ inline void for_each_run(std::int64_t first, std::int64_t last, F&& f) {
   }
 }
 
-inline void attend_partition(const AttendTask& task, const AttendScratch& s, std::int64_t group,
-                             std::int64_t first, std::int64_t last) {
+[[HEARTH_TARGET, gnu::flatten]] void attend(const AttendTask& task) {
   const auto layer = static_cast<std::size_t>(task.params->layer);
+  const std::int64_t group = task.params->n_heads / task.params->n_kv_heads;
   const std::int64_t head_dim = task.params->head_dim;
+  const std::int64_t begin = task.partition * graph::attention_partition;
+  const std::int64_t first = std::max(begin, task.params->first_key(task.position));
+  const std::int64_t last = std::min(begin + graph::attention_partition - 1, task.position);
+  const AttendScratch s(task.scratch, head_dim);
+  const auto partial = [&](std::int64_t head) {
+    return task.partials + head * partial_floats(head_dim);
+  };
   for (std::int64_t head = 0; head < group; ++head) {
-    s.maxima[head] = -std::numeric_limits<float>::infinity();
+    partial(head)[partial_maximum(head_dim)] = -std::numeric_limits<float>::infinity();
+    std::fill_n(partial(head), head_dim, 0.0f);
   }
   for_each_run(first, last, [&](std::int64_t position, std::int64_t n) {
     const std::int64_t block = task.block_table[position / graph::kv_block_tokens];
     load_rows(*task.kv, task.kv->keys(layer, block, task.kv_head),
               position % graph::kv_block_tokens, n, head_dim, s.rows);
     for (std::int64_t head = 0; head < group; ++head) {
+      float& maximum = partial(head)[partial_maximum(head_dim)];
       for (std::int64_t i = 0; i < n; ++i) {
         const float score =
             task.params->scale * dot(task.q + head * head_dim, s.rows + i * head_dim, head_dim);
         s.scores[head * graph::attention_partition + position - first + i] = score;
-        s.maxima[head] = score > s.maxima[head] ? score : s.maxima[head];
+        maximum = score > maximum ? score : maximum;
       }
     }
   });
   for (std::int64_t head = 0; head < group; ++head) {
     float* weights = s.scores + head * graph::attention_partition;
+    const float maximum = partial(head)[partial_maximum(head_dim)];
     for (std::int64_t i = 0; i <= last - first; ++i) {
-      weights[i] = canonical_exp(weights[i] - s.maxima[head]);
+      weights[i] = canonical_exp(weights[i] - maximum);
     }
     Lanes lanes{};
     for (std::int64_t i = 0; i <= last - first; ++i) {
       lanes[static_cast<std::size_t>(first + i) % n_lanes] += weights[i];
     }
-    s.sums[head] = sum_lanes(lanes);
+    partial(head)[partial_sum(head_dim)] = sum_lanes(lanes);
   }
-  std::fill_n(s.values, group * head_dim, 0.0f);
   for_each_run(first, last, [&](std::int64_t position, std::int64_t n) {
     const std::int64_t block = task.block_table[position / graph::kv_block_tokens];
     load_rows(*task.kv, task.kv->values(layer, block, task.kv_head),
               position % graph::kv_block_tokens, n, head_dim, s.rows);
     for (std::int64_t head = 0; head < group; ++head) {
-      float* values = s.values + head * head_dim;
+      float* values = partial(head);
       for (std::int64_t i = 0; i < n; ++i) {
         const float weight = s.scores[head * graph::attention_partition + position - first + i];
         for (std::int64_t d = 0; d < head_dim; ++d) {
@@ -109,46 +111,24 @@ inline void attend_partition(const AttendTask& task, const AttendScratch& s, std
   });
 }
 
-/// Folds the partition in `s` into the running result.
-inline void merge_partition(const AttendScratch& s, std::int64_t group, std::int64_t head_dim,
-                            bool is_first, float* maxima, float* sums, float* out) {
-  for (std::int64_t head = 0; head < group; ++head) {
-    const float* values = s.values + head * head_dim;
-    float* total = out + head * head_dim;
-    if (is_first) {
-      maxima[head] = s.maxima[head];
-      sums[head] = s.sums[head];
-      std::copy_n(values, head_dim, total);
-      continue;
-    }
-    const float maximum = s.maxima[head] > maxima[head] ? s.maxima[head] : maxima[head];
-    const float keep = canonical_exp(maxima[head] - maximum);
-    const float take = canonical_exp(s.maxima[head] - maximum);
-    maxima[head] = maximum;
-    sums[head] = std::fma(take, s.sums[head], keep * sums[head]);
-    for (std::int64_t d = 0; d < head_dim; ++d) {
-      total[d] = std::fma(take, values[d], keep * total[d]);
-    }
+[[HEARTH_TARGET, gnu::flatten]] void fold_partial(std::int64_t head_dim, const float* next,
+                                                  float* total) {
+  const float before = total[partial_maximum(head_dim)];
+  const float here = next[partial_maximum(head_dim)];
+  const float maximum = here > before ? here : before;
+  const float keep = canonical_exp(before - maximum);
+  const float take = canonical_exp(here - maximum);
+  total[partial_maximum(head_dim)] = maximum;
+  float& sum = total[partial_sum(head_dim)];
+  sum = std::fma(take, next[partial_sum(head_dim)], keep * sum);
+  for (std::int64_t d = 0; d < head_dim; ++d) {
+    total[d] = std::fma(take, next[d], keep * total[d]);
   }
 }
 
-[[HEARTH_TARGET, gnu::flatten]] void attend(const AttendTask& task) {
-  const std::int64_t group = task.params->n_heads / task.params->n_kv_heads;
-  const std::int64_t head_dim = task.params->head_dim;
-  const AttendScratch s(task.scratch, group, head_dim);
-  float* maxima = s.sums + group;
-  float* sums = maxima + group;
-  const std::int64_t first = task.params->first_key(task.position);
-  for (std::int64_t begin = first; begin <= task.position;) {
-    const std::int64_t part_end =
-        (begin / graph::attention_partition + 1) * graph::attention_partition - 1;
-    attend_partition(task, s, group, begin, part_end < task.position ? part_end : task.position);
-    merge_partition(s, group, head_dim, begin == first, maxima, sums, task.out);
-    begin = part_end + 1;
-  }
-  for (std::int64_t head = 0; head < group; ++head) {
-    for (std::int64_t d = 0; d < head_dim; ++d) {
-      task.out[head * head_dim + d] /= sums[head];
-    }
+[[HEARTH_TARGET]] void finish_partial(std::int64_t head_dim, const float* total, float* out) {
+  const float sum = total[partial_sum(head_dim)];
+  for (std::int64_t d = 0; d < head_dim; ++d) {
+    out[d] = total[d] / sum;
   }
 }

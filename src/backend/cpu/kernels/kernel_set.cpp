@@ -116,8 +116,7 @@ std::int64_t matmul_scratch_bytes(std::int64_t weight_row_bytes, std::int64_t n_
 
 std::int64_t attend_scratch_bytes(const graph::AttentionParams& params) {
   const std::int64_t group = params.n_heads / params.n_kv_heads;
-  return 4 * (graph::kv_block_tokens * params.head_dim +
-              group * (graph::attention_partition + params.head_dim + 4));
+  return 4 * (graph::kv_block_tokens * params.head_dim + group * graph::attention_partition);
 }
 
 }  // namespace hearth::backend::cpu

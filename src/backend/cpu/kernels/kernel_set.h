@@ -7,6 +7,7 @@
 
 #include "backend/cpu/activation_step.h"
 #include "backend/cpu/tile_fields.h"
+#include "base/checked.h"
 #include "base/result.h"
 #include "graph/kv_cache.h"
 #include "graph/ops/activation.h"
@@ -42,20 +43,33 @@ using MatmulKernel = void (*)(const MatmulTask& task);
 using InterleaveKernel = void (*)(const std::byte* rows, std::int64_t row_bytes,
                                   std::int64_t n_rows, std::int64_t n_in, std::byte* tiles);
 
-/// Attention of the query heads that share one key/value head, for one row.
+/// Attention over the keys of one partition, for the query heads that share one key/value head.
 struct AttendTask {
   const graph::HostKvCache* kv;
   const graph::AttentionParams* params;
   const std::int32_t* block_table;
   std::int64_t position;
   std::int64_t kv_head;
-  const float* q;      // [heads per kv head, head_dim]
-  float* out;          // [heads per kv head, head_dim]
-  std::byte* scratch;  // attend_scratch_bytes(params), private to the thread
+  std::int64_t partition;  // sees at least one of its keys
+  const float* q;          // [heads per kv head, head_dim]
+  float* partials;         // [heads per kv head, partial_floats(head_dim)]
+  std::byte* scratch;      // attend_scratch_bytes(params), private to the thread
 };
 
 /// From here on unpacking weights for tile instructions pays.
 inline constexpr std::int64_t min_many_rows = 64;
+
+/// Where the softmax over some keys, not yet normalised, keeps its parts: values [head_dim], then,
+/// behind whole vectors, the maximum of the scores and the sum of the weights.
+constexpr std::int64_t partial_maximum(std::int64_t head_dim) {
+  return round_up(head_dim, 16);
+}
+constexpr std::int64_t partial_sum(std::int64_t head_dim) {
+  return partial_maximum(head_dim) + 1;
+}
+constexpr std::int64_t partial_floats(std::int64_t head_dim) {
+  return partial_maximum(head_dim) + 16;
+}
 
 struct KernelSet {
   std::string_view name;
@@ -67,6 +81,10 @@ struct KernelSet {
   void (*quantize)(const float* x, std::int64_t n, int block, ActivationStep* steps,
                    std::int64_t stride);
   void (*attend)(const AttendTask& task);
+  /// Folds the partial of the next partition into that of the earlier ones.
+  void (*fold_partial)(std::int64_t head_dim, const float* next, float* total);
+  /// out = values / sum
+  void (*finish_partial)(std::int64_t head_dim, const float* total, float* out);
   /// graph::RopeTable::angles and graph::rotate_head.
   void (*rope_angles)(const graph::RopeTable& table, std::int32_t position, float* cosines,
                       float* sines);

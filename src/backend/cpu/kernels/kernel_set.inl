@@ -71,6 +71,8 @@ KernelSet make_kernel_set(std::string_view name) {
                 .interleave = std::vector<InterleaveKernel>(256),
                 .quantize = quantize_row,
                 .attend = attend,
+                .fold_partial = fold_partial,
+                .finish_partial = finish_partial,
                 .rope_angles = rope_angles,
                 .rotate_head = rotate_head,
                 .rms_norm = rms_norm,
