@@ -32,6 +32,11 @@ template <class T>
 [[nodiscard]] const T* as_array(const std::byte* bytes) {
   return static_cast<const T*>(static_cast<const void*>(bytes));
 }
+/// And the other way.
+template <class T>
+[[nodiscard]] const std::byte* as_byte_array(const T* values) {
+  return static_cast<const std::byte*>(static_cast<const void*>(values));
+}
 
 template <class T>
   requires std::is_trivially_copyable_v<T>

@@ -37,19 +37,4 @@ using Lanes = std::array<float, n_lanes>;
   return sum_lanes(lanes);
 }
 
-/// Sum of a[i] * b[i].
-[[nodiscard]] inline float dot_lanes(const float* a, const float* b, std::size_t n) {
-  Lanes lanes{};
-  std::size_t i = 0;
-  for (; i + n_lanes <= n; i += n_lanes) {
-    for (std::size_t j = 0; j < n_lanes; ++j) {
-      lanes[j] = std::fma(a[i + j], b[i + j], lanes[j]);
-    }
-  }
-  for (std::size_t j = 0; i + j < n; ++j) {
-    lanes[j] = std::fma(a[i + j], b[i + j], lanes[j]);
-  }
-  return sum_lanes(lanes);
-}
-
 }  // namespace hearth

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
-#include "base/bytes.h"
-#include "base/half.h"
+#include "base/checked.h"
 #include "graph/step.h"
 #include "tensor/buffer.h"
 #include "tensor/dtype.h"
@@ -27,34 +25,45 @@ struct KvCacheDesc {
   std::int64_t n_blocks = 0;
   std::vector<KvLayer> layers;
 
-  /// Bytes of keys and values that one token occupies over all layers.
+  /// Bytes of keys and values that one token occupies over all layers, padding included.
   [[nodiscard]] std::int64_t bytes_per_token() const;
   [[nodiscard]] std::int64_t bytes() const {
     return bytes_per_token() * kv_block_tokens * n_blocks;
   }
 };
 
-/// The cache in host memory. Layout per layer and per half (keys, values): [block][kv head][16
-/// positions][head_dim], so the positions of one head in one block are contiguous.
+/// Elements from one stored value to the next: whole pairs of vectors, so that kernels need no
+/// remainders.
+constexpr std::int64_t value_stride(std::int64_t head_dim) {
+  return round_up(head_dim, 32);
+}
+
+/// The cache in host memory. Per layer and per half (keys, values): [block][kv head], and of each
+/// the panel of 16 positions, keys as [head_dim][16 positions], values as [16
+/// positions][value_stride]. So the lanes of a vector are keys where scores are computed, and
+/// dimensions where values are added, and neither needs sums across lanes.
 class HostKvCache {
  public:
   explicit HostKvCache(KvCacheDesc desc);
 
   [[nodiscard]] const KvCacheDesc& desc() const { return desc_; }
 
-  /// Address of 16 consecutive rows [16, head_dim] of `desc().dtype`.
+  /// The panel of a block and head, in `desc().dtype`.
   [[nodiscard]] const std::byte* keys(std::size_t layer, std::int64_t block,
                                       std::int64_t head) const {
-    return base(layer) + head_offset(layer, block, head);
+    return base(layer) + keys_[layer].offset(desc_.layers[layer], block, head);
   }
   [[nodiscard]] const std::byte* values(std::size_t layer, std::int64_t block,
                                         std::int64_t head) const {
-    return base(layer) + half_bytes_[layer] + head_offset(layer, block, head);
+    return base(layer) + values_[layer].offset(desc_.layers[layer], block, head);
   }
 
   /// Stores the key and value [head_dim] of `position`, rounded to nearest even.
   void write(std::size_t layer, const std::int32_t* block_table, std::int64_t position,
              std::int64_t head, const float* key, const float* value);
+  /// Reads them back, widened to f32.
+  void read(std::size_t layer, const std::int32_t* block_table, std::int64_t position,
+            std::int64_t head, float* key, float* value) const;
 
  private:
   [[nodiscard]] std::byte* base(std::size_t layer) {
@@ -63,35 +72,25 @@ class HostKvCache {
   [[nodiscard]] const std::byte* base(std::size_t layer) const {
     return storage_.bytes().data() + layer_offset_[layer];
   }
-  [[nodiscard]] std::int64_t head_offset(std::size_t layer, std::int64_t block,
-                                         std::int64_t head) const {
-    return (block * desc_.layers[layer].n_kv_heads + head) * head_bytes_[layer];
-  }
+  [[nodiscard]] std::int64_t checked_block(const std::int32_t* block_table,
+                                           std::int64_t position) const;
+
+  /// Keys or values of one layer.
+  struct Half {
+    std::int64_t start = 0;        // bytes from those of the layer
+    std::int64_t panel_bytes = 0;  // of 16 positions of one head
+
+    [[nodiscard]] std::int64_t offset(const KvLayer& layer, std::int64_t block,
+                                      std::int64_t head) const {
+      return start + (block * layer.n_kv_heads + head) * panel_bytes;
+    }
+  };
 
   KvCacheDesc desc_;
   std::vector<std::int64_t> layer_offset_;  // bytes, per layer
-  std::vector<std::int64_t> half_bytes_;    // bytes of all keys of a layer
-  std::vector<std::int64_t> head_bytes_;    // bytes of 16 rows
+  std::vector<Half> keys_;                  // per layer
+  std::vector<Half> values_;
   Buffer storage_;
 };
-
-/// Widens `n` stored elements of a cache row to f32.
-inline void load_kv_row(DType dtype, const std::byte* row, std::int64_t n, float* out) {
-  const auto count = static_cast<std::size_t>(n);
-  switch (dtype) {
-    case DType::f32:
-      std::memcpy(out, row, count * sizeof(float));
-      break;
-    case DType::f16:
-      for (std::size_t i = 0; i < count; ++i) {
-        out[i] = to_float(load<Half>(row, i * sizeof(Half)));
-      }
-      break;
-    default:
-      for (std::size_t i = 0; i < count; ++i) {
-        out[i] = to_float(load<BFloat16>(row, i * sizeof(BFloat16)));
-      }
-  }
-}
 
 }  // namespace hearth::graph

@@ -166,6 +166,36 @@ TEST(CpuBackend, GivesTheReferenceBitsBeyondOneAttentionPartition) {
   }
 }
 
+TEST(CpuBackend, GivesTheReferenceBitsForEveryShapeOfAttention) {
+  struct Heads {
+    std::int64_t n;
+    std::int64_t n_kv;
+    std::int64_t head_dim;
+  };
+  for (const auto& heads : {Heads{9, 3, 64}, Heads{5, 1, 80}, Heads{7, 1, 16}, Heads{3, 3, 40},
+                            Heads{40, 1, 8}, Heads{4, 2, 256}}) {
+    const TinySize size{.n_layers = 1,
+                        .embed = 32,
+                        .ffn = 32,
+                        .n_heads = heads.n,
+                        .n_kv_heads = heads.n_kv,
+                        .head_dim = heads.head_dim,
+                        .vocab = 19};
+    const TinyModel model(Family::llama, size, {DType::f32});
+    const std::vector<Tokens> sequences{random_tokens(50, size.vocab, 10)};
+    const auto expected = reference_logits(model, DType::f16, sequences);
+    for (const auto kernels : kernel_set_names()) {
+      const auto cpu = cpu_backend(kernels, 2);
+      for (const std::size_t chunk : {1u, 50u}) {
+        const auto actual = run_schedule(*cpu, model, DType::f16, sequences, {.chunk = chunk});
+        EXPECT_EQ(first_difference(expected, actual), "")
+            << kernels << ", chunks of " << chunk << ", " << heads.n << " heads on " << heads.n_kv
+            << " of length " << heads.head_dim;
+      }
+    }
+  }
+}
+
 TEST(CpuBackend, LetsANanInAWeightReachTheLogits) {
   for (const auto dtype : decodable_types()) {
     TinyModel model(Family::llama, {.n_layers = 1}, {DType::f32, dtype});

@@ -24,8 +24,9 @@ TEST(Runner, MemoryIsCounted) {
   EXPECT_GT(runner->memory().weight_bytes, 0);  // tiles
   const auto layer = model->kv_layers().front();
   const auto n_layers = static_cast<std::int64_t>(model->kv_layers().size());
-  EXPECT_EQ(runner->memory().kv_bytes,
-            n_layers * 2 * 3 * 16 * layer.n_kv_heads * layer.head_dim * 2);
+  EXPECT_EQ(runner->memory().kv_bytes, n_layers * 3 * 16 * layer.n_kv_heads *
+                                           (layer.head_dim + graph::value_stride(layer.head_dim)) *
+                                           2);
   EXPECT_GT(runner->memory().workspace_bytes, 0);
 }
 

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
+#include "base/half.h"
+
 namespace hearth::graph {
 namespace {
 
@@ -35,16 +38,11 @@ TEST_P(KvCacheTypes, ReturnWhatWasWrittenWhateverTheOrderOfBlocks) {
   }
   for (const std::size_t layer : {0u, 1u}) {
     const auto& shape = cache.desc().layers[layer];
-    const std::int64_t row_bytes = shape.head_dim * (GetParam() == DType::f32 ? 4 : 2);
     for (std::int64_t position = 0; position < n_tokens; ++position) {
-      const auto block = table[static_cast<std::size_t>(position / kv_block_tokens)];
-      const std::int64_t at = position % kv_block_tokens * row_bytes;
       for (std::int64_t head = 0; head < shape.n_kv_heads; ++head) {
         std::vector<float> key(static_cast<std::size_t>(shape.head_dim));
         std::vector<float> value(key.size());
-        load_kv_row(GetParam(), cache.keys(layer, block, head) + at, shape.head_dim, key.data());
-        load_kv_row(GetParam(), cache.values(layer, block, head) + at, shape.head_dim,
-                    value.data());
+        cache.read(layer, table.data(), position, head, key.data(), value.data());
         for (std::int64_t d = 0; d < shape.head_dim; ++d) {
           const float exact = key_of(layer, position, head, d);
           const float stored = GetParam() == DType::f32   ? exact
@@ -65,6 +63,18 @@ INSTANTIATE_TEST_SUITE_P(KvCache, KvCacheTypes,
                                   : each.param == DType::f16 ? "F16"
                                                              : "BF16";
                          });
+
+TEST(KvCache, InterleavesTheKeysOf16PositionsAndKeepsValuesInRows) {
+  HostKvCache cache({DType::f32, 1, {{1, 4}}});
+  const std::vector<float> key{1, 2, 3, 4};
+  const std::vector<float> value{5, 6, 7, 8};
+  const std::vector<std::int32_t> table{0};
+  cache.write(0, table.data(), 9, 0, key.data(), value.data());
+  for (std::size_t d = 0; d < 4; ++d) {
+    EXPECT_EQ(load<float>(cache.keys(0, 0, 0), (d * 16 + 9) * 4), key[d]);
+    EXPECT_EQ(load<float>(cache.values(0, 0, 0), (9 * 32 + d) * 4), value[d]);  // padded to 32
+  }
+}
 
 TEST(KvCache, CountsItsBytesOverAllLayers) {
   const KvCacheDesc desc{DType::f16, 10, {{2, 64}, {1, 128}}};

@@ -1,8 +1,9 @@
 /// AttentionBlock: first the rows are shared out to norm and rotate q and k and to store k and v.
-/// After a barrier, tasks are dealt round. With many rows a task is (row, key/value head), which
-/// balances the causal triangle. With few rows and long contexts that leaves threads idle, so a
-/// task is one partition of keys of such a pair, and a second barrier precedes the folding of
-/// partials. Both give the same bits: partitions are part of the canonical arithmetic.
+/// After a barrier, tasks are dealt round. With many rows a task is a tile of consecutive rows of a
+/// sequence and a key/value head, which balances the causal triangle. With few rows and long
+/// contexts that leaves threads idle, so a task is one partition of keys of such a pair, and a
+/// second barrier precedes the folding of partials. Both give the same bits: partitions are part of
+/// the canonical arithmetic.
 
 #include <algorithm>
 #include <optional>
@@ -43,12 +44,13 @@ class AttentionBlockKernel final : public LaunchKernel {
       store_row(worker, run, row);
     }
     worker.wait_for_all();
-    if (splits_keys(worker, run.step)) {
-      attend_partitions(worker, run);
+    const Division division = divide(worker, run.step);
+    if (division.splits_keys) {
+      attend_partitions(worker, run, division.tile_rows);
       worker.wait_for_all();
-      fold_rows(worker, run);
+      fold_rows(worker, run, division.tile_rows);
     } else {
-      attend_rows(worker, run);
+      attend_tiles(worker, run, division.tile_rows);
     }
   }
 
@@ -57,9 +59,8 @@ class AttentionBlockKernel final : public LaunchKernel {
            split_rows() * max_partitions_ * params_.n_heads * record() * float_bytes;
   }
   [[nodiscard]] std::int64_t private_bytes() const override {
-    const std::int64_t two_partials = 2 * group() * record() * float_bytes;
-    return std::max(attend_scratch_bytes(params_) + two_partials,
-                    params_.head_dim * 2 * float_bytes);
+    const std::int64_t partials = 2 * max_attend_rows(params_) * group() * record() * float_bytes;
+    return std::max(attend_scratch_bytes(params_) + partials, params_.head_dim * 2 * float_bytes);
   }
 
  private:
@@ -67,10 +68,23 @@ class AttentionBlockKernel final : public LaunchKernel {
   /// More rows than this keep the threads busy by themselves.
   static constexpr std::int64_t max_split_rows = 8;
 
-  /// The partitions that a row sees.
+  /// Partitions [first, end) of keys.
   struct Partitions {
     std::int64_t first;
-    std::int64_t n;
+    std::int64_t end;
+
+    [[nodiscard]] std::int64_t n() const { return end - first; }
+  };
+  /// Consecutive rows of one sequence, with the partitions that any of them sees.
+  struct Tile {
+    std::int64_t first_row;
+    std::int64_t n_rows;
+    Partitions seen;
+  };
+  /// How a step becomes tasks.
+  struct Division {
+    std::int64_t tile_rows;  // at most
+    bool splits_keys;
   };
 
   static std::optional<HeadNorm> head_norm(const std::optional<graph::RmsNorm>& norm,
@@ -90,53 +104,89 @@ class AttentionBlockKernel final : public LaunchKernel {
 
   [[nodiscard]] Partitions partitions(const graph::StepView& step, std::int64_t row) const {
     const std::int64_t position = step.positions[static_cast<std::size_t>(row)];
-    const std::int64_t first = params_.first_key(position) / graph::attention_partition;
-    return {first, position / graph::attention_partition - first + 1};
+    return {params_.first_key(position) / graph::attention_partition,
+            position / graph::attention_partition + 1};
   }
 
-  /// Shared: [rows, n_heads * head_dim].
-  [[nodiscard]] float* queries(const RunContext& run, std::int64_t row) const {
-    return as_array<float>(run.shared_scratch) + row * q_.desc.features;
+  template <class F>
+  void for_each_tile(const graph::StepView& step, std::int64_t max_rows, F&& f) const {
+    for (std::int64_t row = 0; row < step.n_rows();) {
+      std::int64_t n = 1;
+      while (n < max_rows && row + n < step.n_rows() && follows(step, row + n)) {
+        ++n;
+      }
+      f(Tile{row, n, {partitions(step, row).first, partitions(step, row + n - 1).end}});
+      row += n;
+    }
   }
-  /// Shared: the partials of a head, [heads of the group, record()] for each partition of a row,
-  /// counted from the first row of the step.
-  [[nodiscard]] float* partials(const RunContext& run, std::int64_t partition,
-                                std::int64_t kv_head) const {
+  /// Whether a row is the next of the same sequence as the row before it.
+  static bool follows(const graph::StepView& step, std::int64_t row) {
+    const auto i = static_cast<std::size_t>(row);
+    return step.sequences[i] == step.sequences[i - 1] &&
+           step.positions[i] == step.positions[i - 1] + 1;
+  }
+
+  /// Keys are split where that leaves less to the thread with the most; otherwise tiles shrink
+  /// until there are a few for every thread.
+  [[nodiscard]] Division divide(const Worker& worker, const graph::StepView& step) const {
+    std::int64_t tile_rows = max_attend_rows(params_);
+    if (step.n_rows() <= split_rows()) {
+      std::int64_t n_tiles = 0;
+      std::int64_t total = 0;
+      std::int64_t longest = 0;
+      for_each_tile(step, tile_rows, [&](const Tile& tile) {
+        ++n_tiles;
+        total += tile.seen.n();
+        longest = std::max(longest, tile.seen.n());
+      });
+      if (ceil_div(total * params_.n_kv_heads, worker.count) <
+          ceil_div(n_tiles * params_.n_kv_heads, worker.count) * longest) {
+        return {tile_rows, true};
+      }
+    }
+    constexpr std::int64_t tasks_each = 4;
+    while (tile_rows > 1 &&
+           step.n_rows() * params_.n_kv_heads < tasks_each * worker.count * tile_rows) {
+      tile_rows /= 2;
+    }
+    return {tile_rows, false};
+  }
+
+  /// Shared: [kv heads, rows, heads of the group, head_dim], so that the queries of a tile that
+  /// meet the same keys are neighbours.
+  [[nodiscard]] float* queries(const RunContext& run, std::int64_t row,
+                               std::int64_t kv_head) const {
+    return as_array<float>(run.shared_scratch) +
+           (kv_head * run.step.n_rows() + row) * group() * params_.head_dim;
+  }
+
+  /// Shared, when keys are split: [partitions of all tiles, kv heads, rows, heads of the group] of
+  /// partials; the tiles before have taken n_before partials.
+  [[nodiscard]] float* tile_partials(const RunContext& run, std::int64_t n_before, const Tile& tile,
+                                     std::int64_t partition, std::int64_t kv_head) const {
+    const std::int64_t index = (partition - tile.seen.first) * params_.n_kv_heads + kv_head;
     return as_array<float>(run.shared_scratch + query_bytes()) +
-           (partition * params_.n_kv_heads + kv_head) * group() * record();
+           (n_before + index * tile.n_rows * group()) * record();
+  }
+  [[nodiscard]] std::int64_t n_partials(const Tile& tile) const {
+    return tile.seen.n() * tile.n_rows * params_.n_heads;
   }
 
-  /// Whether the thread with the most partitions gets fewer of them when each is a task of its own.
-  [[nodiscard]] bool splits_keys(const Worker& worker, const graph::StepView& step) const {
-    if (step.n_rows() > split_rows()) {
-      return false;
-    }
-    std::int64_t total = 0;
-    std::int64_t longest = 0;
-    for (std::int64_t row = 0; row < step.n_rows(); ++row) {
-      const std::int64_t n = partitions(step, row).n;
-      total += n;
-      longest = std::max(longest, n);
-    }
-    const std::int64_t n_tasks = step.n_rows() * params_.n_kv_heads;
-    return ceil_div(total * params_.n_kv_heads, worker.count) <
-           ceil_div(n_tasks, worker.count) * longest;
-  }
-
-  void attend(const Worker& worker, const RunContext& run, std::int64_t row, std::int64_t kv_head,
+  void attend(const Worker& worker, const RunContext& run, const Tile& tile, std::int64_t kv_head,
               std::int64_t partition, float* partials) const {
     kernels_.attend({.kv = &run.kv,
                      .params = &params_,
-                     .block_table = run.step.block_table(row),
-                     .position = run.step.positions[static_cast<std::size_t>(row)],
+                     .block_table = run.step.block_table(tile.first_row),
+                     .position = run.step.positions[static_cast<std::size_t>(tile.first_row)],
+                     .n_rows = tile.n_rows,
                      .kv_head = kv_head,
                      .partition = partition,
-                     .q = queries(run, row) + kv_head * group() * params_.head_dim,
+                     .q = queries(run, tile.first_row, kv_head),
                      .partials = partials,
                      .scratch = run.scratch_of(worker)});
   }
 
-  /// Folds the partials of a group, `next` behind `total`.
+  /// Folds the partials of a row's heads, `next` behind `total`.
   void fold(const float* next, float* total) const {
     for (std::int64_t at = 0; at < group() * record(); at += record()) {
       kernels_.fold_partial(params_.head_dim, next + at, total + at);
@@ -151,53 +201,78 @@ class AttentionBlockKernel final : public LaunchKernel {
     }
   }
 
-  void attend_rows(const Worker& worker, const RunContext& run) const {
-    auto* total = as_array<float>(run.scratch_of(worker) + attend_scratch_bytes(params_));
-    float* next = total + group() * record();
-    for (std::int64_t task = worker.index; task < run.step.n_rows() * params_.n_kv_heads;
-         task += worker.count) {
-      const std::int64_t row = task / params_.n_kv_heads;
-      const std::int64_t kv_head = task % params_.n_kv_heads;
-      const Partitions seen = partitions(run.step, row);
-      attend(worker, run, row, kv_head, seen.first, total);
-      for (std::int64_t i = 1; i < seen.n; ++i) {
-        attend(worker, run, row, kv_head, seen.first + i, next);
-        fold(next, total);
-      }
-      finish(run, total, row, kv_head);
+  /// Tasks of one head are neighbours, so that threads read the same keys at about the same time.
+  void attend_tiles(const Worker& worker, const RunContext& run, std::int64_t tile_rows) const {
+    std::int64_t task = 0;
+    for (std::int64_t kv_head = 0; kv_head < params_.n_kv_heads; ++kv_head) {
+      for_each_tile(run.step, tile_rows, [&](const Tile& tile) {
+        if (task++ % worker.count == worker.index) {
+          attend_tile(worker, run, tile, kv_head);
+        }
+      });
     }
   }
 
-  void attend_partitions(const Worker& worker, const RunContext& run) const {
-    std::int64_t n_before = 0;  // partitions of earlier rows
-    for (std::int64_t row = 0; row < run.step.n_rows(); ++row) {
-      const Partitions seen = partitions(run.step, row);
-      for (std::int64_t i = 0; i < seen.n; ++i) {
-        for (std::int64_t kv_head = 0; kv_head < params_.n_kv_heads; ++kv_head) {
-          if (((n_before + i) * params_.n_kv_heads + kv_head) % worker.count == worker.index) {
-            attend(worker, run, row, kv_head, seen.first + i, partials(run, n_before + i, kv_head));
-          }
+  void attend_tile(const Worker& worker, const RunContext& run, const Tile& tile,
+                   std::int64_t kv_head) const {
+    const std::int64_t row_floats = group() * record();
+    auto* totals = as_array<float>(run.scratch_of(worker) + attend_scratch_bytes(params_));
+    float* partials = totals + max_attend_rows(params_) * row_floats;
+    attend(worker, run, tile, kv_head, tile.seen.first, totals);
+    for (std::int64_t partition = tile.seen.first + 1; partition < tile.seen.end; ++partition) {
+      attend(worker, run, tile, kv_head, partition, partials);
+      for (std::int64_t i = 0; i < tile.n_rows; ++i) {
+        const Partitions seen = partitions(run.step, tile.first_row + i);
+        if (partition == seen.first) {
+          std::copy_n(partials + i * row_floats, row_floats, totals + i * row_floats);
+        } else if (partition < seen.end) {
+          fold(partials + i * row_floats, totals + i * row_floats);
         }
       }
-      n_before += seen.n;
+    }
+    for (std::int64_t i = 0; i < tile.n_rows; ++i) {
+      finish(run, totals + i * row_floats, tile.first_row + i, kv_head);
     }
   }
 
-  void fold_rows(const Worker& worker, const RunContext& run) const {
+  void attend_partitions(const Worker& worker, const RunContext& run,
+                         std::int64_t tile_rows) const {
+    std::int64_t task = 0;
     std::int64_t n_before = 0;
-    for (std::int64_t row = 0; row < run.step.n_rows(); ++row) {
-      const Partitions seen = partitions(run.step, row);
-      for (std::int64_t kv_head = 0; kv_head < params_.n_kv_heads; ++kv_head) {
-        if ((row * params_.n_kv_heads + kv_head) % worker.count == worker.index) {
-          float* total = partials(run, n_before, kv_head);
-          for (std::int64_t i = 1; i < seen.n; ++i) {
-            fold(partials(run, n_before + i, kv_head), total);
+    for_each_tile(run.step, tile_rows, [&](const Tile& tile) {
+      for (std::int64_t partition = tile.seen.first; partition < tile.seen.end; ++partition) {
+        for (std::int64_t kv_head = 0; kv_head < params_.n_kv_heads; ++kv_head) {
+          if (task++ % worker.count == worker.index) {
+            attend(worker, run, tile, kv_head, partition,
+                   tile_partials(run, n_before, tile, partition, kv_head));
           }
-          finish(run, total, row, kv_head);
         }
       }
-      n_before += seen.n;
-    }
+      n_before += n_partials(tile);
+    });
+  }
+
+  void fold_rows(const Worker& worker, const RunContext& run, std::int64_t tile_rows) const {
+    std::int64_t task = 0;
+    std::int64_t n_before = 0;
+    for_each_tile(run.step, tile_rows, [&](const Tile& tile) {
+      for (std::int64_t i = 0; i < tile.n_rows; ++i) {
+        const Partitions seen = partitions(run.step, tile.first_row + i);
+        for (std::int64_t kv_head = 0; kv_head < params_.n_kv_heads; ++kv_head) {
+          if (task++ % worker.count != worker.index) {
+            continue;
+          }
+          const auto of_row = [&](std::int64_t partition) {
+            return tile_partials(run, n_before, tile, partition, kv_head) + i * group() * record();
+          };
+          for (std::int64_t partition = seen.first + 1; partition < seen.end; ++partition) {
+            fold(of_row(partition), of_row(seen.first));
+          }
+          finish(run, of_row(seen.first), tile.first_row + i, kv_head);
+        }
+      }
+      n_before += n_partials(tile);
+    });
   }
 
   void store_row(const Worker& worker, const RunContext& run, std::int64_t row) const {
@@ -210,8 +285,9 @@ class AttentionBlockKernel final : public LaunchKernel {
     }
     const std::int64_t head_dim = params_.head_dim;
     const float* q = q_.data(run) + row * q_.desc.features;
-    for (std::int64_t start = 0; start < q_.desc.features; start += head_dim) {
-      position_head(q_norm_, cosines, sines, q + start, queries(run, row) + start);
+    for (std::int64_t head = 0; head < params_.n_heads; ++head) {
+      position_head(q_norm_, cosines, sines, q + head * head_dim,
+                    queries(run, row, head / group()) + head % group() * head_dim);
     }
     const float* k = k_.data(run) + row * k_.desc.features;
     const float* v = v_.data(run) + row * v_.desc.features;

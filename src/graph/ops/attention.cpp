@@ -10,7 +10,6 @@
 #include "base/lanes.h"
 #include "base/math.h"
 #include "graph/builder.h"
-#include "quant/registry.h"
 
 namespace hearth::graph {
 namespace {
@@ -22,49 +21,45 @@ struct Partial {
   std::vector<float> values;  // [head_dim]
 };
 
+/// Keys and values of one head.
 class HeadReader {
  public:
   HeadReader(const HostKvCache& cache, std::size_t layer, const std::int32_t* block_table,
              std::int64_t head)
-      : cache_(cache), layer_(layer), block_table_(block_table), head_(head), row_(head_dim()) {}
+      : cache_(cache),
+        layer_(layer),
+        block_table_(block_table),
+        head_(head),
+        key_(static_cast<std::size_t>(cache.desc().layers[layer].head_dim)),
+        value_(key_) {}
 
-  const float* key(std::int64_t position) {
-    return read(cache_.keys(layer_, block(position), head_), position);
+  void read(std::int64_t position) {
+    cache_.read(layer_, block_table_, position, head_, key_.data(), value_.data());
   }
-  const float* value(std::int64_t position) {
-    return read(cache_.values(layer_, block(position), head_), position);
-  }
-  [[nodiscard]] std::size_t head_dim() const {
-    return static_cast<std::size_t>(cache_.desc().layers[layer_].head_dim);
-  }
+  [[nodiscard]] const std::vector<float>& key() const { return key_; }
+  [[nodiscard]] const std::vector<float>& value() const { return value_; }
 
  private:
-  [[nodiscard]] std::int64_t block(std::int64_t position) const {
-    return block_table_[position / kv_block_tokens];
-  }
-
-  const float* read(const std::byte* rows, std::int64_t position) {
-    const auto n = static_cast<std::int64_t>(row_.size());
-    const DType dtype = cache_.desc().dtype;
-    load_kv_row(dtype, rows + position % kv_block_tokens * quant::row_bytes(dtype, n), n,
-                row_.data());
-    return row_.data();
-  }
-
   const HostKvCache& cache_;
   std::size_t layer_;
   const std::int32_t* block_table_;
   std::int64_t head_;
-  std::vector<float> row_;
+  std::vector<float> key_;
+  std::vector<float> value_;
 };
 
 Partial attend_partition(HeadReader& reader, const float* q, float scale, std::int64_t first,
                          std::int64_t last) {
   Partial partial;
-  partial.values.resize(reader.head_dim());
+  partial.values.resize(reader.value().size());
   std::vector<float> scores;
   for (std::int64_t position = first; position <= last; ++position) {
-    scores.push_back(scale * dot_lanes(q, reader.key(position), reader.head_dim()));
+    reader.read(position);
+    float dot = 0;
+    for (std::size_t d = 0; d < reader.key().size(); ++d) {
+      dot = std::fma(q[d], reader.key()[d], dot);
+    }
+    scores.push_back(scale * dot);
     partial.maximum = scores.back() > partial.maximum ? scores.back() : partial.maximum;
   }
   Lanes sums{};
@@ -72,9 +67,9 @@ Partial attend_partition(HeadReader& reader, const float* q, float scale, std::i
     const float weight =
         canonical_exp(scores[static_cast<std::size_t>(position - first)] - partial.maximum);
     sums[static_cast<std::size_t>(position) % n_lanes] += weight;
-    const float* value = reader.value(position);
+    reader.read(position);
     for (std::size_t d = 0; d < partial.values.size(); ++d) {
-      partial.values[d] = std::fma(weight, value[d], partial.values[d]);
+      partial.values[d] = std::fma(weight, reader.value()[d], partial.values[d]);
     }
   }
   partial.sum = sum_lanes(sums);

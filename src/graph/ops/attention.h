@@ -30,7 +30,7 @@ struct AttentionParams {
 /// -> [rows, n_heads * head_dim].
 ///
 /// Canonical arithmetic: keys are cut at absolute multiples of attention_partition. Within a
-/// partition: scores (dots in the order of base/lanes.h), their maximum, weights e^(score -
+/// partition: scores (dots in one chain of fused multiply-adds), their maximum, weights e^(score -
 /// maximum), the weights' sum in lanes by position mod 16, and values added in ascending position.
 /// Each partition is folded into the earlier ones, in ascending order, with both sides rescaled to
 /// the larger maximum. Last, values / sum.

@@ -1,114 +1,207 @@
 #pragma once
 /// Attention over the paged cache, included once per instruction set (see kernel_set.inl).
-/// The arithmetic is that of graph/ops/attention.h; keys and values are widened once for all heads
-/// of the group.
+/// The arithmetic is that of graph/ops/attention.h. All queries of a task meet a key or value while
+/// it is near: scores as a product of queries and keys (lanes: keys), then the weighted sums as a
+/// product of weights and values (lanes: dimensions).
 
-#include HEARTH_LANES
+#include "backend/cpu/kernels/softmax.inl"
+#include "backend/cpu/kernels/strip_product.inl"
 
-inline void load_rows(const graph::HostKvCache& kv, const std::byte* rows, std::int64_t first,
-                      std::int64_t n, std::int64_t head_dim, float* out) {
-  const DType dtype = kv.desc().dtype;
-  const std::int64_t element_bytes = dtype == DType::f32 ? 4 : 2;
-  graph::load_kv_row(dtype, rows + first * head_dim * element_bytes, n * head_dim, out);
-}
+/// A task with what follows from it.
+struct AttendView {
+  explicit AttendView(const AttendTask& of)
+      : task(of),
+        layer(static_cast<std::size_t>(of.params->layer)),
+        group(of.params->n_heads / of.params->n_kv_heads),
+        head_dim(of.params->head_dim),
+        begin(of.partition * graph::attention_partition),
+        widened(as_array<float>(of.scratch)),
+        scores(widened + attend_chunk * graph::value_stride(head_dim)) {}
 
-/// dot_lanes of base/lanes.h.
-[[HEARTH_TARGET]] inline float dot(const float* a, const float* b, std::int64_t n) {
-  constexpr auto step = static_cast<std::int64_t>(n_lanes);
-  std::array<Floats, n_lanes / width> sums{};
-  std::int64_t i = 0;
-  for (; i + step <= n; i += step) {
-    for (std::size_t part = 0; part < sums.size(); ++part) {
-      const std::int64_t at = i + static_cast<std::int64_t>(part * width);
-      sums[part] = multiply_add(load_floats(a + at), load_floats(b + at), sums[part]);
-    }
+  [[nodiscard]] KeyRange keys_of(std::int64_t row) const {
+    return {*task.params, task.position + row, task.partition};
   }
-  Lanes lanes;
-  for (std::size_t part = 0; part < sums.size(); ++part) {
-    store_floats(sums[part], lanes.data() + part * width);
+  [[nodiscard]] float* scores_of(std::int64_t query) const {
+    return scores + query * graph::attention_partition;
   }
-  for (std::size_t j = 0; i < n; ++i, ++j) {
-    lanes[j] = std::fma(a[i], b[i], lanes[j]);
+  [[nodiscard]] float* partial(std::int64_t query) const {
+    return task.partials + query * partial_floats(head_dim);
   }
-  return sum_lanes(lanes);
-}
 
-/// Scratch of one task, cut from the thread's memory.
-struct AttendScratch {
-  float* rows;    // [16, head_dim], one block of keys or values
-  float* scores;  // [group, attention_partition]
-
-  AttendScratch(std::byte* memory, std::int64_t head_dim)
-      : rows(as_array<float>(memory)), scores(rows + graph::kv_block_tokens * head_dim) {}
+  const AttendTask& task;
+  std::size_t layer;
+  std::int64_t group;
+  std::int64_t head_dim;
+  std::int64_t begin;  // first position of the partition
+  float* widened;      // keys or values of a chunk
+  float* scores;       // [queries, attention_partition], then weights
 };
 
-/// Positions [first, last] of one partition, in runs that lie in one cache block.
-template <class F>
-inline void for_each_run(std::int64_t first, std::int64_t last, F&& f) {
-  while (first <= last) {
-    const std::int64_t block_end =
-        first / graph::kv_block_tokens * graph::kv_block_tokens + graph::kv_block_tokens;
-    const std::int64_t n = (block_end <= last ? block_end : last + 1) - first;
-    f(first, n);
-    first += n;
+/// The panels of a chunk. Blocks that no row sees repeat a neighbour, which does not matter.
+using ChunkPanels = std::array<const std::byte*, attend_chunk / graph::kv_block_tokens>;
+
+enum class CacheHalf : std::uint8_t { keys, values };
+
+[[HEARTH_TARGET]] inline void widen(const std::byte* from, std::int64_t n, float* to) {
+  static constexpr auto step = static_cast<std::int64_t>(width);
+  for (std::int64_t i = 0; i < n; i += step) {
+    const auto bits = load_unsigned_shorts(from + i * static_cast<std::int64_t>(sizeof(BFloat16)));
+    store_floats(as_floats(shift_left(bits, 16)), to + i);
   }
 }
 
-[[HEARTH_TARGET, gnu::flatten]] void attend(const AttendTask& task) {
-  const auto layer = static_cast<std::size_t>(task.params->layer);
-  const std::int64_t group = task.params->n_heads / task.params->n_kv_heads;
-  const std::int64_t head_dim = task.params->head_dim;
-  const std::int64_t begin = task.partition * graph::attention_partition;
-  const std::int64_t first = std::max(begin, task.params->first_key(task.position));
-  const std::int64_t last = std::min(begin + graph::attention_partition - 1, task.position);
-  const AttendScratch s(task.scratch, head_dim);
-  const auto partial = [&](std::int64_t head) {
-    return task.partials + head * partial_floats(head_dim);
+[[HEARTH_TARGET]] inline ChunkPanels chunk_panels(const AttendView& view, CacheHalf half,
+                                                  std::int64_t chunk) {
+  const auto& task = view.task;
+  const std::int64_t first = view.keys_of(0).first;
+  const std::int64_t last = view.keys_of(task.n_rows - 1).last;
+  const std::int64_t stride =
+      half == CacheHalf::keys ? view.head_dim : graph::value_stride(view.head_dim);
+  ChunkPanels panels;
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    const std::int64_t position = chunk + static_cast<std::int64_t>(i) * graph::kv_block_tokens;
+    const std::int64_t block =
+        task.block_table[std::clamp(position, first, last) / graph::kv_block_tokens];
+    panels[i] = half == CacheHalf::keys ? task.kv->keys(view.layer, block, task.kv_head)
+                                        : task.kv->values(view.layer, block, task.kv_head);
+    if (task.kv->desc().dtype == DType::bf16) {
+      const std::int64_t n = graph::kv_block_tokens * stride;
+      float* to = view.widened + static_cast<std::int64_t>(i) * n;
+      widen(panels[i], n, to);
+      panels[i] = as_byte_array(to);
+    }
+  }
+  return panels;
+}
+
+/// Scores of all queries with the keys of a chunk that any row sees, and some around them.
+template <class Source>
+[[HEARTH_TARGET]] void add_scores(const AttendView& view, std::int64_t chunk) {
+  static constexpr std::int64_t block = graph::kv_block_tokens;
+  const auto& task = view.task;
+  const std::int64_t first = view.keys_of(0).first;
+  const std::int64_t last = view.keys_of(task.n_rows - 1).last;
+  const ChunkPanels panels = chunk_panels(view, CacheHalf::keys, chunk);
+  for (std::int64_t lane = 0; lane < attend_chunk; lane += strip_lanes) {
+    if (chunk + lane > last || chunk + lane + strip_lanes <= first) {
+      continue;
+    }
+    const auto* panel = panels.data() + lane / block;
+    const std::int64_t n_queries = task.n_rows * view.group;
+    float* scores = view.scores + chunk + lane - view.begin;
+    for (std::int64_t query = 0; query < n_queries; ++query) {
+      std::fill_n(scores + query * graph::attention_partition, strip_lanes, 0.0f);
+    }
+    multiply_strip_rows<Source>(
+        {.a = task.q,
+         .a_stride = view.head_dim,
+         .panels = panel,
+         .panel_steps = view.head_dim,
+         .step_bytes = block * Source::bytes,
+         .first_bytes = lane % block * Source::bytes,
+         .second_bytes =
+             strip_lanes <= block ? strip_lanes / 2 * Source::bytes : panel[1] - panel[0],
+         .begin = 0,
+         .end = view.head_dim,
+         .c = scores,
+         .c_stride = graph::attention_partition},
+        n_queries);
+  }
+}
+
+struct Queries {
+  std::int64_t first;
+  std::int64_t n;
+};
+
+/// Adds values [first, end) as far as they lie in the chunk.
+template <class Source>
+[[HEARTH_TARGET]] void add_values(const AttendView& view, std::int64_t chunk,
+                                  const ChunkPanels& panels, std::int64_t first, std::int64_t end,
+                                  const Queries& queries) {
+  first = std::max(first, chunk);
+  end = std::min(end, chunk + attend_chunk);
+  if (first >= end) {
+    return;
+  }
+  const std::int64_t stride = graph::value_stride(view.head_dim);
+  for (std::int64_t d = 0; d < stride; d += strip_lanes) {
+    multiply_strip_rows<Source>({.a = view.scores_of(queries.first) + chunk - view.begin,
+                                 .a_stride = graph::attention_partition,
+                                 .panels = panels.data(),
+                                 .panel_steps = graph::kv_block_tokens,
+                                 .step_bytes = stride * Source::bytes,
+                                 .first_bytes = d * Source::bytes,
+                                 .second_bytes = strip_lanes / 2 * Source::bytes,
+                                 .begin = first - chunk,
+                                 .end = end - chunk,
+                                 .c = view.partial(queries.first) + d,
+                                 .c_stride = partial_floats(view.head_dim)},
+                                queries.n);
+  }
+}
+
+/// Keys that all rows see; rows see further ones before and behind them.
+struct CommonKeys {
+  std::int64_t first;
+  std::int64_t end;
+};
+
+inline CommonKeys common_keys(const AttendView& view) {
+  const std::int64_t n_rows = view.task.n_rows;
+  const std::int64_t first = view.keys_of(n_rows - 1).first;
+  const std::int64_t last = view.keys_of(0).last;
+  if (first <= last) {
+    return {first, last + 1};
+  }
+  const std::int64_t end = view.keys_of(n_rows - 1).last + 1;
+  return {end, end};
+}
+
+template <class Source>
+[[HEARTH_TARGET]] void attend_with(const AttendView& view) {
+  const std::int64_t n_rows = view.task.n_rows;
+  const std::int64_t n_queries = n_rows * view.group;
+  const std::int64_t start = view.keys_of(0).first / attend_chunk * attend_chunk;
+  const std::int64_t last = view.keys_of(n_rows - 1).last;
+  for (std::int64_t chunk = start; chunk <= last; chunk += attend_chunk) {
+    add_scores<Source>(view, chunk);
+  }
+  for (std::int64_t query = 0; query < n_queries; ++query) {
+    const KeyRange keys = view.keys_of(query / view.group);
+    float* partial = view.partial(query);
+    std::fill_n(partial, graph::value_stride(view.head_dim), 0.0f);
+    if (keys.first <= keys.last) {
+      const std::int64_t block = keys.first / graph::kv_block_tokens * graph::kv_block_tokens;
+      weigh(view.scores_of(query) + block - view.begin, keys.first - block, keys.last + 1 - block,
+            view.task.params->scale, partial + partial_maximum(view.head_dim),
+            partial + partial_sum(view.head_dim));
+    }
+  }
+  const CommonKeys common = common_keys(view);
+  const auto rows_alone = [&](std::int64_t chunk, const ChunkPanels& panels, std::int64_t first,
+                              std::int64_t end) {
+    for (std::int64_t row = 0; row < n_rows; ++row) {
+      const KeyRange keys = view.keys_of(row);
+      add_values<Source>(view, chunk, panels, std::max(first, keys.first),
+                         std::min(end, keys.last + 1), {row * view.group, view.group});
+    }
   };
-  for (std::int64_t head = 0; head < group; ++head) {
-    partial(head)[partial_maximum(head_dim)] = -std::numeric_limits<float>::infinity();
-    std::fill_n(partial(head), head_dim, 0.0f);
+  for (std::int64_t chunk = start; chunk <= last; chunk += attend_chunk) {
+    const ChunkPanels panels = chunk_panels(view, CacheHalf::values, chunk);
+    rows_alone(chunk, panels, 0, common.first);
+    add_values<Source>(view, chunk, panels, common.first, common.end, {0, n_queries});
+    rows_alone(chunk, panels, common.end, last + 1);
   }
-  for_each_run(first, last, [&](std::int64_t position, std::int64_t n) {
-    const std::int64_t block = task.block_table[position / graph::kv_block_tokens];
-    load_rows(*task.kv, task.kv->keys(layer, block, task.kv_head),
-              position % graph::kv_block_tokens, n, head_dim, s.rows);
-    for (std::int64_t head = 0; head < group; ++head) {
-      float& maximum = partial(head)[partial_maximum(head_dim)];
-      for (std::int64_t i = 0; i < n; ++i) {
-        const float score =
-            task.params->scale * dot(task.q + head * head_dim, s.rows + i * head_dim, head_dim);
-        s.scores[head * graph::attention_partition + position - first + i] = score;
-        maximum = score > maximum ? score : maximum;
-      }
-    }
-  });
-  for (std::int64_t head = 0; head < group; ++head) {
-    float* weights = s.scores + head * graph::attention_partition;
-    const float maximum = partial(head)[partial_maximum(head_dim)];
-    for (std::int64_t i = 0; i <= last - first; ++i) {
-      weights[i] = canonical_exp(weights[i] - maximum);
-    }
-    Lanes lanes{};
-    for (std::int64_t i = 0; i <= last - first; ++i) {
-      lanes[static_cast<std::size_t>(first + i) % n_lanes] += weights[i];
-    }
-    partial(head)[partial_sum(head_dim)] = sum_lanes(lanes);
+}
+
+[[HEARTH_TARGET]] void attend(const AttendTask& task) {
+  const AttendView view(task);
+  if (task.kv->desc().dtype == DType::f16) {
+    attend_with<Halves>(view);
+  } else {
+    attend_with<Singles>(view);  // stored so, or widened
   }
-  for_each_run(first, last, [&](std::int64_t position, std::int64_t n) {
-    const std::int64_t block = task.block_table[position / graph::kv_block_tokens];
-    load_rows(*task.kv, task.kv->values(layer, block, task.kv_head),
-              position % graph::kv_block_tokens, n, head_dim, s.rows);
-    for (std::int64_t head = 0; head < group; ++head) {
-      float* values = partial(head);
-      for (std::int64_t i = 0; i < n; ++i) {
-        const float weight = s.scores[head * graph::attention_partition + position - first + i];
-        for (std::int64_t d = 0; d < head_dim; ++d) {
-          values[d] = std::fma(weight, s.rows[i * head_dim + d], values[d]);
-        }
-      }
-    }
-  });
 }
 
 [[HEARTH_TARGET, gnu::flatten]] void fold_partial(std::int64_t head_dim, const float* next,

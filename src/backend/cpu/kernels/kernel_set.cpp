@@ -1,6 +1,7 @@
 #include "backend/cpu/kernels/kernel_set.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -114,9 +115,16 @@ std::int64_t matmul_scratch_bytes(std::int64_t weight_row_bytes, std::int64_t n_
                   tiles + unpacked_bytes + (n_rows + step_slack) * panel_rows * float_bytes);
 }
 
+std::int64_t max_attend_rows(const graph::AttentionParams& params) {
+  // 32 queries repay the loading of a key; a power of two fills the rows of the inner loops.
+  const std::int64_t rows = 32 * params.n_kv_heads / params.n_heads;
+  return std::bit_floor(static_cast<std::uint64_t>(std::clamp<std::int64_t>(rows, 1, 16)));
+}
+
 std::int64_t attend_scratch_bytes(const graph::AttentionParams& params) {
-  const std::int64_t group = params.n_heads / params.n_kv_heads;
-  return 4 * (graph::kv_block_tokens * params.head_dim + group * graph::attention_partition);
+  const std::int64_t n_queries = max_attend_rows(params) * params.n_heads / params.n_kv_heads;
+  return 4 * (attend_chunk * graph::value_stride(params.head_dim) +
+              n_queries * graph::attention_partition);
 }
 
 }  // namespace hearth::backend::cpu

@@ -1,13 +1,13 @@
 #pragma once
 /// The inner loops of the CPU backend, one set per instruction set. All sets compute the same bits.
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
 #include "backend/cpu/activation_step.h"
 #include "backend/cpu/tile_fields.h"
-#include "base/checked.h"
 #include "base/result.h"
 #include "graph/kv_cache.h"
 #include "graph/ops/activation.h"
@@ -43,26 +43,38 @@ using MatmulKernel = void (*)(const MatmulTask& task);
 using InterleaveKernel = void (*)(const std::byte* rows, std::int64_t row_bytes,
                                   std::int64_t n_rows, std::int64_t n_in, std::byte* tiles);
 
-/// Attention over the keys of one partition, for the query heads that share one key/value head.
+/// Attention of a few rows of one sequence over the keys of one partition, for the query heads that
+/// share one key/value head.
 struct AttendTask {
   const graph::HostKvCache* kv;
   const graph::AttentionParams* params;
   const std::int32_t* block_table;
-  std::int64_t position;
+  std::int64_t position;  // of the first row; the others follow
+  std::int64_t n_rows;    // up to max_attend_rows(params)
   std::int64_t kv_head;
-  std::int64_t partition;  // sees at least one of its keys
-  const float* q;          // [heads per kv head, head_dim]
-  float* partials;         // [heads per kv head, partial_floats(head_dim)]
+  std::int64_t partition;  // at least one row sees a key of it
+  const float* q;          // [rows, heads per kv head, head_dim]
+  float* partials;         // the same, of partial_floats(head_dim); no use for rows without keys
   std::byte* scratch;      // attend_scratch_bytes(params), private to the thread
 };
 
 /// From here on unpacking weights for tile instructions pays.
 inline constexpr std::int64_t min_many_rows = 64;
 
-/// Where the softmax over some keys, not yet normalised, keeps its parts: values [head_dim], then,
-/// behind whole vectors, the maximum of the scores and the sum of the weights.
+/// The keys [first, last] of a partition that a query sees; none when last < first.
+struct KeyRange {
+  std::int64_t first;
+  std::int64_t last;
+
+  KeyRange(const graph::AttentionParams& params, std::int64_t position, std::int64_t partition)
+      : first(std::max(partition * graph::attention_partition, params.first_key(position))),
+        last(std::min((partition + 1) * graph::attention_partition - 1, position)) {}
+};
+
+/// Where the softmax over some keys, not yet normalised, keeps its parts: values [value_stride],
+/// then the maximum of the scores and the sum of the weights.
 constexpr std::int64_t partial_maximum(std::int64_t head_dim) {
-  return round_up(head_dim, 16);
+  return graph::value_stride(head_dim);
 }
 constexpr std::int64_t partial_sum(std::int64_t head_dim) {
   return partial_maximum(head_dim) + 1;
@@ -114,6 +126,9 @@ std::int64_t matmul_scratch_bytes(std::int64_t weight_row_bytes, std::int64_t n_
                                   std::int64_t n_rows);
 /// Of that, the unpacked tiles of one step.
 inline constexpr std::int64_t unpacked_bytes = 10240;
+/// Keys that are widened together, where the type of the cache is not multiplied directly.
+inline constexpr std::int64_t attend_chunk = 64;
+std::int64_t max_attend_rows(const graph::AttentionParams& params);
 std::int64_t attend_scratch_bytes(const graph::AttentionParams& params);
 
 }  // namespace hearth::backend::cpu

@@ -37,6 +37,15 @@ struct Codes {
 [[HEARTH_INLINE]] inline Floats negate(Floats x) {
   return {_mm256_xor_ps(x.lanes, _mm256_set1_ps(-0.0f))};
 }
+[[HEARTH_INLINE]] inline Floats larger(Floats a, Floats b) {
+  return {_mm256_max_ps(a.lanes, b.lanes)};
+}
+[[HEARTH_INLINE]] inline Floats smaller(Floats a, Floats b) {
+  return {_mm256_min_ps(a.lanes, b.lanes)};
+}
+[[HEARTH_INLINE]] inline Ints as_ints(Floats x) {
+  return {_mm256_castps_si256(x.lanes)};
+}
 [[HEARTH_INLINE]] inline Floats to_floats(Ints x) {
   return {_mm256_cvtepi32_ps(x.lanes)};
 }

@@ -51,6 +51,16 @@ inline constexpr __mmask16 every_lane = 0xffff;
   return {_mm512_maskz_cvtph_ps(every_lane, _mm256_loadu_si256(as_array<__m256i>(x)))};
 }
 
+[[HEARTH_INLINE]] inline Floats larger(Floats a, Floats b) {
+  return {_mm512_maskz_max_ps(every_lane, a.lanes, b.lanes)};
+}
+[[HEARTH_INLINE]] inline Floats smaller(Floats a, Floats b) {
+  return {_mm512_maskz_min_ps(every_lane, a.lanes, b.lanes)};
+}
+[[HEARTH_INLINE]] inline Ints as_ints(Floats x) {
+  return {_mm512_castps_si512(x.lanes)};
+}
+
 [[HEARTH_INLINE]] inline Ints load_ints(const std::byte* x) {
   return {_mm512_loadu_si512(x)};
 }

@@ -40,6 +40,17 @@ struct Codes {
 [[HEARTH_INLINE]] inline Floats negate(const Floats& x) {
   return {-x.lanes};
 }
+/// a > b ? a : b, so b where one of them is NaN.
+[[HEARTH_INLINE]] inline Floats larger(const Floats& a, const Floats& b) {
+  return {a.lanes > b.lanes ? a.lanes : b.lanes};
+}
+/// a < b ? a : b
+[[HEARTH_INLINE]] inline Floats smaller(const Floats& a, const Floats& b) {
+  return {a.lanes < b.lanes ? a.lanes : b.lanes};
+}
+[[HEARTH_INLINE]] inline Ints as_ints(const Floats& x) {
+  return std::bit_cast<Ints>(x);
+}
 [[HEARTH_INLINE]] inline Floats to_floats(const Ints& x) {
   return {__builtin_convertvector(x.lanes, FloatVector)};
 }
