@@ -7,6 +7,8 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "quant/registry.h"
+#include "quant/types/q4_0.h"
+#include "quant/types/q8_0.h"
 #include "tests/graph/tiny_model.h"
 
 namespace hearth::backend {
@@ -27,13 +29,16 @@ const graph::TinyModel& model() {
   return made;
 }
 
-/// state.range: threads, rows, position of the first row. Only the last row asks for logits.
+/// state.range: threads, rows, position of the first row, DType number of the cache. Only the last
+/// row asks for logits.
 void run_step(benchmark::State& state) {
   const auto backend = make_cpu_backend({.n_threads = static_cast<int>(state.range(0))}).value();
   const auto n_rows = static_cast<std::size_t>(state.range(1));
   const auto n_blocks = context / graph::kv_block_tokens;
   const auto session =
-      backend->open(model().weights(), model().kv_cache(DType::f16, n_blocks)).value();
+      backend
+          ->open(model().weights(), model().kv_cache(static_cast<DType>(state.range(3)), n_blocks))
+          .value();
   const auto plan = plan::make_plan(model().record({state.range(1), 1}), model().weights(),
                                     backend->plan_options());
   const auto executable = session->compile(plan).value();
@@ -61,19 +66,25 @@ void run_step(benchmark::State& state) {
                                                   benchmark::Counter::kIsIterationInvariantRate);
 }
 
+constexpr auto f16 = static_cast<std::int64_t>(DType::f16);
+constexpr auto q8_0 = static_cast<std::int64_t>(quant::Q8_0::info.dtype);
+constexpr auto q4_0 = static_cast<std::int64_t>(quant::Q4_0::info.dtype);
+
 BENCHMARK(run_step)
-    ->ArgNames({"threads", "rows", "position"})
-    ->Args({1, 1, 100})
-    ->Args({2, 1, 100})
-    ->Args({2, 1, 500})
-    ->Args({2, 1, 4000})
-    ->Args({1, 1, 16000})
-    ->Args({2, 1, 16000})
-    ->Args({2, 8, 4000})
-    ->Args({1, 40, 0})
-    ->Args({2, 40, 0})
-    ->Args({2, 512, 0})
-    ->Args({2, 512, 3584})
+    ->ArgNames({"threads", "rows", "position", "kv_type"})
+    ->Args({1, 1, 100, f16})
+    ->Args({2, 1, 100, f16})
+    ->Args({2, 1, 500, f16})
+    ->Args({2, 1, 4000, f16})
+    ->Args({1, 1, 16000, f16})
+    ->Args({1, 1, 16000, q8_0})
+    ->Args({1, 1, 16000, q4_0})
+    ->Args({2, 1, 16000, f16})
+    ->Args({2, 8, 4000, f16})
+    ->Args({1, 40, 0, f16})
+    ->Args({2, 40, 0, f16})
+    ->Args({2, 512, 0, f16})
+    ->Args({2, 512, 3584, f16})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 

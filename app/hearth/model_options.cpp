@@ -12,6 +12,8 @@
 #include "backend/reference/reference_backend.h"
 #include "base/assert.h"
 #include "find_model.h"
+#include "quant/types/q4_0.h"
+#include "quant/types/q8_0.h"
 
 namespace hearth::app {
 namespace {
@@ -34,8 +36,11 @@ constexpr std::array backends{
         [](const ModelOptions&) -> BackendResult { return backend::make_reference_backend(); }},
 };
 
-const std::map<std::string, DType> kv_types{
-    {"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}};
+const std::map<std::string, DType> kv_types{{"f32", DType::f32},
+                                            {"f16", DType::f16},
+                                            {"bf16", DType::bf16},
+                                            {"q8_0", quant::Q8_0::info.dtype},
+                                            {"q4_0", quant::Q4_0::info.dtype}};
 
 const std::map<std::string, backend::WeightLayout> layouts{
     {"auto", backend::WeightLayout::automatic},
@@ -52,7 +57,8 @@ void add_model_argument(CLI::App& app, std::string& model) {
 void add_backend_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--threads", options.n_threads, "Threads (default: all cores of this process)")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--kv-type", options.kv_dtype, "How keys and values are stored: f32, f16 or bf16")
+  app.add_option("--kv-type", options.kv_dtype,
+                 "How keys and values are stored: f32, f16, bf16, q8_0 or q4_0")
       ->transform(CLI::Transformer(kv_types))
       ->default_str("f16");
   app.add_option("--weights", options.layout,

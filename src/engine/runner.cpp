@@ -26,6 +26,7 @@ Result<std::unique_ptr<Runner>> Runner::create(const model::Model& model, backen
                                                const RunnerOptions& options) {
   std::unique_ptr<Runner> runner(new Runner(model, backend, options));
   const graph::KvCacheDesc kv{options.kv_dtype, options.n_kv_blocks, model.kv_layers()};
+  HEARTH_TRY(kv.check());
   try {
     HEARTH_ASSIGN(runner->session_, backend.open(model.weights(), kv));
     HEARTH_TRY(runner->bucket_for(options.max_rows, options.max_logit_rows));

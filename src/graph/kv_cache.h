@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/checked.h"
+#include "base/result.h"
+#include "graph/kv_panel.h"
 #include "graph/step.h"
 #include "tensor/buffer.h"
 #include "tensor/dtype.h"
@@ -21,7 +22,7 @@ struct KvLayer {
 /// A paged key/value cache: `n_blocks` blocks of kv_block_tokens positions, each spanning every
 /// layer.
 struct KvCacheDesc {
-  DType dtype = DType::f16;  // f32, f16 or bf16
+  DType dtype = DType::f16;  // f32, f16, bf16, Q8_0 or Q4_0
   std::int64_t n_blocks = 0;
   std::vector<KvLayer> layers;
 
@@ -30,20 +31,18 @@ struct KvCacheDesc {
   [[nodiscard]] std::int64_t bytes() const {
     return bytes_per_token() * kv_block_tokens * n_blocks;
   }
+  /// Errors: invalid_argument for a type that no cache has, or heads that are not whole blocks of
+  /// it.
+  [[nodiscard]] Result<void> check() const;
 };
 
-/// Elements from one stored value to the next: whole pairs of vectors, so that kernels need no
-/// remainders.
-constexpr std::int64_t value_stride(std::int64_t head_dim) {
-  return round_up(head_dim, 32);
-}
-
-/// The cache in host memory. Per layer and per half (keys, values): [block][kv head], and of each
-/// the panel of 16 positions, keys as [head_dim][16 positions], values as [16
-/// positions][value_stride]. So the lanes of a vector are keys where scores are computed, and
-/// dimensions where values are added, and neither needs sums across lanes.
+/// The cache in host memory. Per layer and per half (keys, values): [block][kv head] of panels
+/// (graph/kv_panel.h), keys as [head_dim][16 positions], values as [16 positions][value_stride]. So
+/// the lanes of a vector are keys where scores are computed, and dimensions where values are added,
+/// and neither needs sums across lanes.
 class HostKvCache {
  public:
+  /// `desc` has passed check().
   explicit HostKvCache(KvCacheDesc desc);
 
   [[nodiscard]] const KvCacheDesc& desc() const { return desc_; }
@@ -58,12 +57,12 @@ class HostKvCache {
     return base(layer) + values_[layer].offset(desc_.layers[layer], block, head);
   }
 
-  /// Stores the key and value [head_dim] of `position`, rounded to nearest even.
+  /// Stores the key and value [head_dim] of `position`, rounded to `desc().dtype`.
   void write(std::size_t layer, const std::int32_t* block_table, std::int64_t position,
              std::int64_t head, const float* key, const float* value);
-  /// Reads them back, widened to f32.
-  void read(std::size_t layer, const std::int32_t* block_table, std::int64_t position,
-            std::int64_t head, float* key, float* value) const;
+  /// The keys [head_dim, 16] and values [16, value_stride] of a block and head, widened to f32.
+  void read(std::size_t layer, std::int64_t block, std::int64_t head, float* keys_out,
+            float* values_out) const;
 
  private:
   [[nodiscard]] std::byte* base(std::size_t layer) {
@@ -72,9 +71,6 @@ class HostKvCache {
   [[nodiscard]] const std::byte* base(std::size_t layer) const {
     return storage_.bytes().data() + layer_offset_[layer];
   }
-  [[nodiscard]] std::int64_t checked_block(const std::int32_t* block_table,
-                                           std::int64_t position) const;
-
   /// Keys or values of one layer.
   struct Half {
     std::int64_t start = 0;        // bytes from those of the layer

@@ -112,7 +112,8 @@ TEST_P(EveryFamily, GivesTheSameBitsForEveryKernelSetAndCacheType) {
   const TinyModel model(GetParam(), {}, mixed_types());
   const std::vector<Tokens> sequences{random_tokens(35, model.size().vocab, 4),
                                       random_tokens(18, model.size().vocab, 5)};
-  for (const auto kv_dtype : {DType::f32, DType::f16, DType::bf16}) {
+  for (const auto kv_dtype : {DType::f32, DType::f16, DType::bf16, quant::find("Q8_0")->dtype,
+                              quant::find("Q4_0")->dtype}) {
     const auto expected = reference_logits(model, kv_dtype, sequences);
     for (const auto kernels : kernel_set_names()) {
       const auto cpu = cpu_backend(kernels, 2);

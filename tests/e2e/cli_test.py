@@ -126,8 +126,12 @@ class Run(Files):
         self.assertGreater(len("".join(pieces).encode()), 200)
 
     def test_key_types_and_backends_can_be_chosen(self):
-        for kind in ("f32", "f16", "bf16"):
-            self.assertEqual(hearth("run", TINY, "the", "--raw", "-n", 2, "--kv-type", kind).code, 0)
+        heads_of_32 = TINY.with_name("gemma3.gguf")
+        for kind in ("f32", "f16", "bf16", "q8_0", "q4_0"):
+            self.assertEqual(hearth("run", heads_of_32, "the", "--raw", "-n", 2, "--kv-type", kind).code, 0)
+        refused = hearth("run", TINY, "the", "--raw", "-n", 2, "--kv-type", "q8_0")
+        self.assertEqual(refused.code, 1)
+        self.assertIn("length 16, expected a multiple of 32", refused.talk)
 
     def test_a_longer_context_than_trained_is_a_warning(self):
         outcome = hearth("run", TINY, "the", "--raw", "-n", 2, "--context", 100_000)

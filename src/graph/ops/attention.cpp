@@ -21,7 +21,7 @@ struct Partial {
   std::vector<float> values;  // [head_dim]
 };
 
-/// Keys and values of one head.
+/// Keys and values of one head, widened a block at a time.
 class HeadReader {
  public:
   HeadReader(const HostKvCache& cache, std::size_t layer, const std::int32_t* block_table,
@@ -30,34 +30,49 @@ class HeadReader {
         layer_(layer),
         block_table_(block_table),
         head_(head),
-        key_(static_cast<std::size_t>(cache.desc().layers[layer].head_dim)),
-        value_(key_) {}
+        head_dim_(cache.desc().layers[layer].head_dim),
+        keys_(static_cast<std::size_t>(head_dim_ * kv_block_tokens)),
+        values_(static_cast<std::size_t>(value_stride(head_dim_) * kv_block_tokens)) {}
 
-  void read(std::int64_t position) {
-    cache_.read(layer_, block_table_, position, head_, key_.data(), value_.data());
+  void go_to(std::int64_t position) {
+    slot_ = position % kv_block_tokens;
+    const std::int64_t block = block_table_[position / kv_block_tokens];
+    if (block != block_) {
+      block_ = block;
+      cache_.read(layer_, block, head_, keys_.data(), values_.data());
+    }
   }
-  [[nodiscard]] const std::vector<float>& key() const { return key_; }
-  [[nodiscard]] const std::vector<float>& value() const { return value_; }
+  [[nodiscard]] std::int64_t head_dim() const { return head_dim_; }
+  /// Element d of the key and value at the position.
+  [[nodiscard]] float key(std::int64_t d) const {
+    return keys_[static_cast<std::size_t>(d * kv_block_tokens + slot_)];
+  }
+  [[nodiscard]] float value(std::int64_t d) const {
+    return values_[static_cast<std::size_t>(slot_ * value_stride(head_dim_) + d)];
+  }
 
  private:
   const HostKvCache& cache_;
   std::size_t layer_;
   const std::int32_t* block_table_;
   std::int64_t head_;
-  std::vector<float> key_;
-  std::vector<float> value_;
+  std::int64_t head_dim_;
+  std::vector<float> keys_;
+  std::vector<float> values_;
+  std::int64_t block_ = -1;  // the one that is widened
+  std::int64_t slot_ = 0;
 };
 
 Partial attend_partition(HeadReader& reader, const float* q, float scale, std::int64_t first,
                          std::int64_t last) {
   Partial partial;
-  partial.values.resize(reader.value().size());
+  partial.values.resize(static_cast<std::size_t>(reader.head_dim()));
   std::vector<float> scores;
   for (std::int64_t position = first; position <= last; ++position) {
-    reader.read(position);
+    reader.go_to(position);
     float dot = 0;
-    for (std::size_t d = 0; d < reader.key().size(); ++d) {
-      dot = std::fma(q[d], reader.key()[d], dot);
+    for (std::int64_t d = 0; d < reader.head_dim(); ++d) {
+      dot = std::fma(q[d], reader.key(d), dot);
     }
     scores.push_back(scale * dot);
     partial.maximum = scores.back() > partial.maximum ? scores.back() : partial.maximum;
@@ -67,9 +82,10 @@ Partial attend_partition(HeadReader& reader, const float* q, float scale, std::i
     const float weight =
         canonical_exp(scores[static_cast<std::size_t>(position - first)] - partial.maximum);
     sums[static_cast<std::size_t>(position) % n_lanes] += weight;
-    reader.read(position);
-    for (std::size_t d = 0; d < partial.values.size(); ++d) {
-      partial.values[d] = std::fma(weight, reader.value()[d], partial.values[d]);
+    reader.go_to(position);
+    for (std::int64_t d = 0; d < reader.head_dim(); ++d) {
+      float& value = partial.values[static_cast<std::size_t>(d)];
+      value = std::fma(weight, reader.value(d), value);
     }
   }
   partial.sum = sum_lanes(sums);

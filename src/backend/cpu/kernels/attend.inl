@@ -42,12 +42,50 @@ using ChunkPanels = std::array<const std::byte*, attend_chunk / graph::kv_block_
 
 enum class CacheHalf : std::uint8_t { keys, values };
 
-[[HEARTH_TARGET]] inline void widen(const std::byte* from, std::int64_t n, float* to) {
-  static constexpr auto step = static_cast<std::int64_t>(width);
-  for (std::int64_t i = 0; i < n; i += step) {
-    const auto bits = load_unsigned_shorts(from + i * static_cast<std::int64_t>(sizeof(BFloat16)));
-    store_floats(as_floats(shift_left(bits, 16)), to + i);
+/// widen_keys of a quantized panel, which compilers leave in single elements.
+template <class Q>
+[[HEARTH_TARGET]] void widen_quantized_keys(const std::byte* panel, std::int64_t head_dim,
+                                            float* out) {
+  using Panel = graph::QuantizedPanel<Q>;
+  static constexpr std::int64_t slots = graph::kv_block_tokens;
+  const auto put = [&](const Floats& scale, const Ints& codes, std::int64_t at)
+                       HEARTH_LAMBDA { store_floats(multiply(scale, to_floats(codes)), out + at); };
+  for (std::int64_t d = 0; d < head_dim; d += Panel::group, panel += Panel::group_bytes) {
+    const std::byte* codes = panel + slots * static_cast<std::int64_t>(sizeof(Half));
+    for (std::int64_t lane = 0; lane < slots; lane += static_cast<std::int64_t>(width)) {
+      const Floats scale = load_halves(panel + lane * static_cast<std::int64_t>(sizeof(Half)));
+      for (std::int64_t i = 0; i < static_cast<std::int64_t>(Panel::code_bytes); ++i) {
+        const std::int64_t at = i * slots + lane;
+        if constexpr (std::is_same_v<Q, quant::Q8_0>) {
+          put(scale, load_signed_bytes(codes + at), d * slots + at);
+        } else {
+          const Ints bytes = load_unsigned_bytes(codes + at);
+          const Ints bias = same_ints(8);
+          put(scale, subtract(bit_and(bytes, same_ints(15)), bias), d * slots + at);
+          put(scale, subtract(shift_right(bytes, 4), bias), (d + 16) * slots + at);
+        }
+      }
+    }
   }
+}
+
+template <class Panel>
+inline constexpr bool is_quantized = false;
+template <class Q>
+inline constexpr bool is_quantized<graph::QuantizedPanel<Q>> = true;
+
+[[HEARTH_TARGET, gnu::flatten]] inline void widen_panel(DType dtype, CacheHalf half,
+                                                        const std::byte* panel,
+                                                        std::int64_t head_dim, float* out) {
+  graph::KvPanels::visit(dtype, [&]<class Panel>() {
+    if (half == CacheHalf::values) {
+      Panel::widen_values(panel, head_dim, out);
+    } else if constexpr (is_quantized<Panel>) {
+      widen_quantized_keys<typename Panel::Quant>(panel, head_dim, out);
+    } else {
+      Panel::widen_keys(panel, head_dim, out);
+    }
+  });
 }
 
 [[HEARTH_TARGET]] inline ChunkPanels chunk_panels(const AttendView& view, CacheHalf half,
@@ -55,8 +93,8 @@ enum class CacheHalf : std::uint8_t { keys, values };
   const auto& task = view.task;
   const std::int64_t first = view.keys_of(0).first;
   const std::int64_t last = view.keys_of(task.n_rows - 1).last;
-  const std::int64_t stride =
-      half == CacheHalf::keys ? view.head_dim : graph::value_stride(view.head_dim);
+  const DType dtype = task.kv->desc().dtype;
+  float* out = view.widened;
   ChunkPanels panels;
   for (std::size_t i = 0; i < panels.size(); ++i) {
     const std::int64_t position = chunk + static_cast<std::int64_t>(i) * graph::kv_block_tokens;
@@ -64,11 +102,10 @@ enum class CacheHalf : std::uint8_t { keys, values };
         task.block_table[std::clamp(position, first, last) / graph::kv_block_tokens];
     panels[i] = half == CacheHalf::keys ? task.kv->keys(view.layer, block, task.kv_head)
                                         : task.kv->values(view.layer, block, task.kv_head);
-    if (task.kv->desc().dtype == DType::bf16) {
-      const std::int64_t n = graph::kv_block_tokens * stride;
-      float* to = view.widened + static_cast<std::int64_t>(i) * n;
-      widen(panels[i], n, to);
-      panels[i] = as_byte_array(to);
+    if (dtype != DType::f32 && dtype != DType::f16) {
+      widen_panel(dtype, half, panels[i], view.head_dim, out);
+      panels[i] = as_byte_array(out);
+      out += graph::kv_block_tokens * graph::value_stride(view.head_dim);
     }
   }
   return panels;

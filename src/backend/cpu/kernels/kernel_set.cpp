@@ -118,7 +118,8 @@ std::int64_t matmul_scratch_bytes(std::int64_t weight_row_bytes, std::int64_t n_
 std::int64_t max_attend_rows(const graph::AttentionParams& params) {
   // 32 queries repay the loading of a key; a power of two fills the rows of the inner loops.
   const std::int64_t rows = 32 * params.n_kv_heads / params.n_heads;
-  return std::bit_floor(static_cast<std::uint64_t>(std::clamp<std::int64_t>(rows, 1, 16)));
+  const auto at_least_one = static_cast<std::uint64_t>(std::clamp<std::int64_t>(rows, 1, 16));
+  return static_cast<std::int64_t>(std::bit_floor(at_least_one));
 }
 
 std::int64_t attend_scratch_bytes(const graph::AttentionParams& params) {
