@@ -59,12 +59,12 @@ void add_backend_options(CLI::App& app, ModelOptions& options) {
       ->check(CLI::Range(1, 1024));
   app.add_option("--kv-type", options.kv_dtype,
                  "How keys and values are stored: f32, f16, bf16, q8_0 or q4_0")
-      ->transform(CLI::Transformer(kv_types))
+      ->transform(CLI::Transformer(kv_types).description(""))
       ->default_str("f16");
   app.add_option("--weights", options.layout,
                  "Where matrices lie: tiles (copied into the order in which they are read), mapped "
                  "(left in the file), or auto (tiles if they fit into memory)")
-      ->transform(CLI::Transformer(layouts))
+      ->transform(CLI::Transformer(layouts).description(""))
       ->default_str("auto");
   std::vector<std::string> names;
   for (const auto& entry : backends) {
