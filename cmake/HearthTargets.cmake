@@ -32,7 +32,8 @@ function(hearth_test name)
   target_include_directories(hearth_${name}_test PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(hearth_${name}_test PRIVATE
     HEARTH_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests"
-    HEARTH_SHARED_DATA_DIR="${PROJECT_SOURCE_DIR}/../shared/data")
+    HEARTH_SHARED_DATA_DIR="${PROJECT_SOURCE_DIR}/../shared/data"
+    $<$<BOOL:${HEARTH_SANITIZE}>:HEARTH_SANITIZED>)
   gtest_discover_tests(hearth_${name}_test TEST_PREFIX "${name}:" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
 

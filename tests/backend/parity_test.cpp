@@ -110,8 +110,8 @@ TEST_P(EveryFamily, GivesTheSameBitsForEveryThreadCountChunkAndCompany) {
 
 TEST_P(EveryFamily, GivesTheSameBitsForEveryKernelSetAndCacheType) {
   const TinyModel model(GetParam(), {}, mixed_types());
-  const std::vector<Tokens> sequences{random_tokens(35, model.size().vocab, 4),
-                                      random_tokens(18, model.size().vocab, 5)};
+  const std::vector<Tokens> sequences{random_tokens(21, model.size().vocab, 4),
+                                      random_tokens(9, model.size().vocab, 5)};
   for (const auto kv_dtype : {DType::f32, DType::f16, DType::bf16, quant::find("Q8_0")->dtype,
                               quant::find("Q4_0")->dtype}) {
     const auto expected = reference_logits(model, kv_dtype, sequences);
@@ -159,12 +159,14 @@ TEST(CpuBackend, GivesTheReferenceBitsBeyondOneAttentionPartition) {
   const std::vector<Tokens> sequences{random_tokens(1100, size.vocab, 8)};
   const auto expected = reference_logits(model, DType::f32, sequences);
   for (const auto kernels : kernel_set_names()) {
-    for (const std::size_t chunk : {300u, 7u}) {  // the short one shares out partitions
-      const auto cpu = cpu_backend(kernels, 2);
-      const auto actual = run_schedule(*cpu, model, DType::f32, sequences, {.chunk = chunk});
-      EXPECT_EQ(first_difference(expected, actual), "") << kernels << ", chunks of " << chunk;
-    }
+    const auto cpu = cpu_backend(kernels, 2);
+    const auto actual = run_schedule(*cpu, model, DType::f32, sequences, {.chunk = 300});
+    EXPECT_EQ(first_difference(expected, actual), "") << kernels;
   }
+  // Few rows share out partitions.
+  const auto cpu = cpu_backend(kernel_set_names().front(), 2);
+  const auto actual = run_schedule(*cpu, model, DType::f32, sequences, {.chunk = 7});
+  EXPECT_EQ(first_difference(expected, actual), "");
 }
 
 TEST(CpuBackend, GivesTheReferenceBitsForEveryShapeOfAttention) {

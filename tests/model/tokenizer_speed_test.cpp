@@ -31,7 +31,7 @@ std::string english_text(std::size_t n_bytes) {
 }
 
 TEST(TokenizerSpeed, BytePairReadsTenMegabytesOfEnglishPerSecond) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(HEARTH_SANITIZED)
   GTEST_SKIP() << "sanitizers make this slow";
 #endif
   const std::string path = HEARTH_SHARED_DATA_DIR "/vocab/ggml-vocab-gpt-2.gguf";
