@@ -55,7 +55,7 @@ class Run(Files):
         self.assertGreater(report["n_prompt_tokens"], 0)
         for name in ("load_ms", "prompt_ms", "first_token_ms", "prompt_tokens_per_s", "generated_tokens_per_s"):
             self.assertGreater(report["timings"][name], 0, name)
-        self.assertEqual(report["memory"]["weight_bytes"], 0, "mapped weights are not copied")
+        self.assertGreater(report["memory"]["weight_bytes"], 0)
         self.assertGreater(report["memory"]["kv_bytes"], 0)
 
     def test_a_seed_repeats_an_answer(self):

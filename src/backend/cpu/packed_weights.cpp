@@ -7,6 +7,11 @@
 #include "quant/registry.h"
 
 namespace hearth::backend::cpu {
+namespace {
+
+constexpr std::int64_t piece_bytes = 4 << 20;
+
+}  // namespace
 
 WeightMatrix PackedWeights::matrix(graph::WeightId weight) {
   const auto& [name, tensor, is_mapped] = weights_[graph::index(weight)];
@@ -22,19 +27,27 @@ WeightMatrix PackedWeights::matrix(graph::WeightId weight) {
     const std::int64_t n_panels = ceil_div(n_rows, panel_rows);
     tiles = Buffer(n_panels * panel_rows * row_bytes);
     advise_huge_pages(tiles.bytes());
-    // Each thread turns the panels that it will also read, so that their pages are near it.
+    // Each thread turns the panels that it will also read, so that their pages are near it, and
+    // drops the file's pages piece by piece, so that not even one matrix is there twice.
+    const std::int64_t piece = std::max<std::int64_t>(1, piece_bytes / (panel_rows * row_bytes));
     pool_.run([&](const Worker& worker) {
       const auto share = worker.share(n_panels);
-      for (std::int64_t panel = share.begin; panel < share.end; ++panel) {
-        const std::int64_t row = panel * panel_rows;
-        interleave(tensor.data.data() + row * row_bytes, row_bytes,
-                   std::min(panel_rows, n_rows - row), n_in,
-                   tiles.bytes().data() + row * row_bytes);
+      for (std::int64_t begin = share.begin; begin < share.end; begin += piece) {
+        const std::int64_t end = std::min(begin + piece, share.end);
+        for (std::int64_t panel = begin; panel < end; ++panel) {
+          const std::int64_t row = panel * panel_rows;
+          interleave(tensor.data.data() + row * row_bytes, row_bytes,
+                     std::min(panel_rows, n_rows - row), n_in,
+                     tiles.bytes().data() + row * row_bytes);
+        }
+        if (is_mapped) {
+          const std::int64_t first = begin * panel_rows;
+          const std::int64_t n = std::min(end * panel_rows, n_rows) - first;
+          drop_mapped_pages(tensor.data.subspan(static_cast<std::size_t>(first * row_bytes),
+                                                static_cast<std::size_t>(n * row_bytes)));
+        }
       }
     });
-    if (is_mapped) {
-      drop_mapped_pages(tensor.data);
-    }
     bytes_ += tiles.size();
   }
   return {tiles.bytes().data(), true};

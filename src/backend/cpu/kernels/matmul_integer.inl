@@ -226,10 +226,6 @@ template <class Q>
     const std::byte* panel = panel_tiles<Q>(task, o);
     if (task.n_rows > max_direct_rows) {
       multiply_panel_unpacked<Q>(task, panel, o, after_panel(task));
-    } else if constexpr (direct_rows == 4) {
-      for_row_runs<4, 2, 1>(0, task.n_rows, [&]<std::size_t n>(std::int64_t row) {
-        multiply_direct<Q, n>(task, panel, o, row);
-      });
     } else {
       for_row_runs<direct_rows, 1>(0, task.n_rows, [&]<std::size_t n>(std::int64_t row) {
         multiply_direct<Q, n>(task, panel, o, row);
