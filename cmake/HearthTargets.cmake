@@ -32,8 +32,10 @@ function(hearth_test name)
   target_include_directories(hearth_${name}_test PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(hearth_${name}_test PRIVATE
     HEARTH_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests"
-    HEARTH_SHARED_DATA_DIR="${PROJECT_SOURCE_DIR}/../shared/data"
-    $<$<BOOL:${HEARTH_SANITIZE}>:HEARTH_SANITIZED>)
+    HEARTH_SHARED_DATA_DIR="${PROJECT_SOURCE_DIR}/../shared/data")
+  if(HEARTH_SANITIZE)
+    target_compile_definitions(hearth_${name}_test PRIVATE HEARTH_SANITIZED)
+  endif()
   gtest_discover_tests(hearth_${name}_test TEST_PREFIX "${name}:" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
 
