@@ -23,9 +23,19 @@ if [ $# = 0 ]; then
   done
 fi
 
-failed=0
+# Side by side, each with a log of its own.
+logs=build/dev/fuzz/logs
+mkdir -p "$logs"
+pids=()
 for target in "$@"; do
+  run_target "$target" >"$logs/$target.log" 2>&1 &
+  pids+=($!)
+done
+failed=0
+for i in "${!pids[@]}"; do
+  target=${*:i+1:1}
+  wait "${pids[$i]}" || failed=1
   echo "fuzz: $target, $seconds s"
-  run_target "$target" || failed=1
+  tail -n 20 "$logs/$target.log"
 done
 exit "$failed"
