@@ -161,17 +161,7 @@ TEST_P(MatmulKernels, GiveTheReferenceBitsForExtremeOperands) {
   }
 }
 
-std::vector<DType> decodable_types() {
-  std::vector<DType> types;
-  for (const auto& type : quant::all()) {
-    if (quant::is_float_decodable(type.dtype)) {
-      types.push_back(type.dtype);
-    }
-  }
-  return types;
-}
-
-INSTANTIATE_TEST_SUITE_P(Types, MatmulKernels, testing::ValuesIn(decodable_types()),
+INSTANTIATE_TEST_SUITE_P(Types, MatmulKernels, testing::ValuesIn(quant::decodable_types()),
                          [](const auto& each) { return std::string(quant::name(each.param)); });
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "backend/reference/reference_backend.h"
 #include "quant/registry.h"
 #include "tests/backend/step_runner.h"
+#include "tests/quant/random_blocks.h"
 
 namespace hearth::backend {
 namespace {
@@ -23,16 +24,6 @@ std::vector<std::string_view> kernel_set_names() {
     names.push_back(set.name);
   }
   return names;
-}
-
-std::vector<DType> decodable_types() {
-  std::vector<DType> types;
-  for (const auto& type : quant::all()) {
-    if (quant::is_float_decodable(type.dtype)) {
-      types.push_back(type.dtype);
-    }
-  }
-  return types;
 }
 
 /// The types of a mixed-precision file: both activation blocks, with and without offsets, floats.
@@ -82,7 +73,7 @@ TEST_P(EveryType, GivesTheReferenceBitsOnEveryKernelSet) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Parity, EveryType, testing::ValuesIn(decodable_types()),
+INSTANTIATE_TEST_SUITE_P(Parity, EveryType, testing::ValuesIn(quant::decodable_types()),
                          [](const auto& each) { return std::string(quant::name(each.param)); });
 
 class EveryFamily : public testing::TestWithParam<Family> {};
@@ -200,7 +191,7 @@ TEST(CpuBackend, GivesTheReferenceBitsForEveryShapeOfAttention) {
 }
 
 TEST(CpuBackend, LetsANanInAWeightReachTheLogits) {
-  for (const auto dtype : decodable_types()) {
+  for (const auto dtype : quant::decodable_types()) {
     TinyModel model(Family::llama, {.n_layers = 1}, {DType::f32, dtype});
     // All bits set: NaN in every float field of every format.
     auto& bytes = model.storage().bytes(model.down_of_last_layer());
@@ -224,7 +215,7 @@ TEST(CpuBackend, LetsANanInAWeightReachTheLogits) {
 }
 
 TEST(CpuBackend, LetsANanInAnActivationReachTheLogitsOfItsRowOnly) {
-  for (const auto dtype : decodable_types()) {
+  for (const auto dtype : quant::decodable_types()) {
     TinyModel model(Family::llama, {.n_layers = 1}, {DType::f32, dtype});
     constexpr std::int64_t damaged = 7;
     store(model.storage().bytes(model.token_embed()).data(), std::nanf(""),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "quant/registry.h"
+
 namespace hearth::quant {
 namespace {
 
@@ -41,6 +43,16 @@ void tame_scales(const QuantInfo& type, std::byte* block, bool subnormal) {
 }
 
 }  // namespace
+
+std::vector<DType> decodable_types() {
+  std::vector<DType> types;
+  for (const auto& type : all()) {
+    if (is_float_decodable(type.dtype)) {
+      types.push_back(type.dtype);
+    }
+  }
+  return types;
+}
 
 std::vector<std::byte> random_blocks(const QuantInfo& type, std::uint32_t seed,
                                      std::size_t n_blocks) {

@@ -1,5 +1,6 @@
 #pragma once
-/// Random blocks of every float type, with scales that are ordinary or subnormal numbers.
+/// The types that weights may have, and random blocks of each, with scales that are ordinary or
+/// subnormal numbers.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,9 @@
 #include "quant/quant_info.h"
 
 namespace hearth::quant {
+
+/// Every type whose elements are numbers that floats can hold.
+std::vector<DType> decodable_types();
 
 /// The numbers of the published decoder checksums: bytes of a linear congruential generator. The
 /// scales of every eighth block are subnormal halves, the others are between 2^-3 and 2.
