@@ -7,6 +7,11 @@
 /// other. Tiles of a panel of sixteen rows follow each other in order of k, and panels in order of
 /// rows, so a thread that owns some panels reads one stretch of memory. Kernels of every
 /// instruction set read the same tiles, narrower ones in parts.
+///
+/// Codes lie in the order in which kernels read them. Where a code has its bits in two or three
+/// places, those take turns: a kernel that went back and forth between two runs of a tile would be
+/// fast in cache, but lose half of the memory's bandwidth, because processors foresee one ascending
+/// sequence of addresses and not several.
 
 #include <array>
 #include <cstddef>
@@ -23,6 +28,7 @@ struct TileField {
   std::size_t offset;         // in the native block
   std::size_t element_bytes;  // 1, 2 or 4
   std::size_t count;          // elements
+  std::size_t turns = 1;      // so many fields, alike but for the offset, take turns in the tile
 };
 
 /// The fields of a type's tiles; empty for types that are only multiplied in their native layout.
@@ -86,8 +92,9 @@ inline constexpr auto tile_fields<quant::Q2_K> = std::array{
 };
 template <>
 inline constexpr auto tile_fields<quant::Q3_K> = std::array{
-    TileField{offsetof(quant::Q3_K::Block, q), 4, 16},
-    TileField{offsetof(quant::Q3_K::Block, high), 4, 8},
+    TileField{offsetof(quant::Q3_K::Block, q), 4, 8, 2},
+    TileField{offsetof(quant::Q3_K::Block, high), 4, 8, 2},
+    TileField{offsetof(quant::Q3_K::Block, q) + 32, 4, 8},
     TileField{offsetof(quant::Q3_K::Block, scales), 4, 3},
     TileField{offsetof(quant::Q3_K::Block, scale), 2, 1},
 };
@@ -99,15 +106,26 @@ inline constexpr auto tile_fields<quant::Q4_K> = std::array{
 };
 template <>
 inline constexpr auto tile_fields<quant::Q5_K> = std::array{
-    TileField{offsetof(quant::Q5_K::Block, q), 4, 32},
-    TileField{offsetof(quant::Q5_K::Block, high), 4, 8},
+    TileField{offsetof(quant::Q5_K::Block, q), 4, 8, 2},
+    TileField{offsetof(quant::Q5_K::Block, high), 4, 8, 2},
+    TileField{offsetof(quant::Q5_K::Block, q) + 32, 4, 24},
     TileField{offsetof(quant::Q5_K::Block, scales), 4, 3},
     TileField{offsetof(quant::Q5_K::Block, scale), 2, 2},
 };
 template <>
 inline constexpr auto tile_fields<quant::Q6_K> = std::array{
-    TileField{offsetof(quant::Q6_K::Block, low), 4, 32},
-    TileField{offsetof(quant::Q6_K::Block, high), 4, 16},
+    TileField{offsetof(quant::Q6_K::Block, low), 4, 4, 3},
+    TileField{offsetof(quant::Q6_K::Block, low) + 32, 4, 4, 3},
+    TileField{offsetof(quant::Q6_K::Block, high), 4, 4, 3},
+    TileField{offsetof(quant::Q6_K::Block, low) + 16, 4, 4, 3},
+    TileField{offsetof(quant::Q6_K::Block, low) + 48, 4, 4, 3},
+    TileField{offsetof(quant::Q6_K::Block, high) + 16, 4, 4, 3},
+    TileField{offsetof(quant::Q6_K::Block, low) + 64, 4, 4, 3},
+    TileField{offsetof(quant::Q6_K::Block, low) + 96, 4, 4, 3},
+    TileField{offsetof(quant::Q6_K::Block, high) + 32, 4, 4, 3},
+    TileField{offsetof(quant::Q6_K::Block, low) + 80, 4, 4, 3},
+    TileField{offsetof(quant::Q6_K::Block, low) + 112, 4, 4, 3},
+    TileField{offsetof(quant::Q6_K::Block, high) + 48, 4, 4, 3},
     TileField{offsetof(quant::Q6_K::Block, scales), 1, 16},
     TileField{offsetof(quant::Q6_K::Block, scale), 2, 1},
 };
@@ -122,14 +140,24 @@ inline constexpr auto tile_fields<quant::IQ4_XS> = std::array{
 template <class Q>
 inline constexpr bool has_tiles = !tile_fields<Q>.empty();
 
-/// Byte in the tile at which element `element` of field `field` begins.
+/// Where the elements of a field lie in the tile of one row; that of sixteen is as many times
+/// larger.
+struct TilePlace {
+  std::size_t first;  // byte of the first element
+  std::size_t step;   // bytes from one element to the next
+};
+
 template <class Q>
-constexpr std::size_t tile_offset(std::size_t field, std::size_t element = 0) {
+constexpr TilePlace tile_place(std::size_t field) {
   std::size_t bytes = 0;
-  for (std::size_t i = 0; i < field; ++i) {
-    bytes += tile_fields<Q>[i].element_bytes * tile_fields<Q>[i].count;
+  std::size_t first = 0;  // of the fields that take turns with each other
+  while (field >= first + tile_fields<Q>[first].turns) {
+    const auto& one = tile_fields<Q>[first];
+    bytes += one.turns * one.count * one.element_bytes;
+    first += one.turns;
   }
-  return (bytes + element * tile_fields<Q>[field].element_bytes) * panel_rows;
+  const auto& one = tile_fields<Q>[first];
+  return {bytes + (field - first) * one.element_bytes, one.turns * one.element_bytes};
 }
 
 /// True if the fields cover every byte of a block once, for use in static_assert.

@@ -3,12 +3,11 @@
 
 #include "backend/cpu/kernels/tiles/tile.inl"
 
-/// Four rows of n 32-bit words, `stride` bytes apart, become columns: word i of row r goes to lane
-/// r of entry i of `out` [n][16 lanes]. n is a multiple of four.
+/// Four rows of n 32-bit words become columns: word i of row r goes to lane r of the 16 lanes that
+/// begin at out + i * entry. n is a multiple of four.
 [[HEARTH_INLINE]] inline void turn_four_rows(const std::array<const std::byte*, 4>& rows,
-                                             std::size_t n, std::byte* out) {
+                                             std::size_t n, std::byte* out, std::size_t entry) {
   using Words [[gnu::vector_size(16)]] = std::uint32_t;
-  constexpr std::size_t entry = panel_rows * sizeof(std::uint32_t);
   for (std::size_t i = 0; i < n; i += 4) {
     const std::size_t at = i * sizeof(std::uint32_t);
     const auto a = load<Words>(rows[0], at);
@@ -26,17 +25,25 @@
   }
 }
 
-/// One field of four rows' blocks; `out` is the field's first lane of these rows.
-template <std::size_t element_bytes, std::size_t count>
+/// One field of four rows' blocks, which are lanes `lane` and following of the tile.
+template <class Q, std::size_t i_field>
 [[HEARTH_INLINE]] inline void turn_field(const std::array<const std::byte*, 4>& blocks,
-                                         std::byte* out) {
-  if constexpr (element_bytes == 4 && count % 4 == 0) {
-    turn_four_rows(blocks, count, out);
+                                         std::byte* tile, std::size_t lane) {
+  constexpr TileField field = tile_fields<Q>[i_field];
+  constexpr TilePlace place = tile_place<Q>(i_field);
+  std::array<const std::byte*, 4> elements;
+  for (std::size_t r = 0; r < 4; ++r) {
+    elements[r] = blocks[r] + field.offset;
+  }
+  std::byte* out = tile + place.first * panel_rows + lane * field.element_bytes;
+  constexpr std::size_t entry = place.step * panel_rows;
+  if constexpr (field.element_bytes == 4 && field.count % 4 == 0) {
+    turn_four_rows(elements, field.count, out, entry);
   } else {
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < field.count; ++i) {
       for (std::size_t r = 0; r < 4; ++r) {
-        std::memcpy(out + (i * panel_rows + r) * element_bytes, blocks[r] + i * element_bytes,
-                    element_bytes);
+        std::memcpy(out + i * entry + r * field.element_bytes,
+                    elements[r] + i * field.element_bytes, field.element_bytes);
       }
     }
   }
@@ -55,14 +62,7 @@ template <class Q>
             rows + std::min(lane + r, n_rows - 1) * row_bytes + k * Q::info.block_bytes;
       }
       unroll<tile_fields<Q>.size()>([&](auto i) HEARTH_LAMBDA {
-        constexpr TileField field = tile_fields<Q>[i];
-        std::array<const std::byte*, 4> fields;
-        for (std::size_t r = 0; r < 4; ++r) {
-          fields[r] = blocks[r] + field.offset;
-        }
-        turn_field<field.element_bytes, field.count>(
-            fields,
-            tile + tile_offset<Q>(i) + static_cast<std::size_t>(lane) * field.element_bytes);
+        turn_field<Q, i>(blocks, tile, static_cast<std::size_t>(lane));
       });
     }
   }

@@ -79,7 +79,8 @@ template <class Q>
         from[static_cast<std::size_t>(r)] =
             static_cast<const std::byte*>(static_cast<const void*>(to));
       }
-      turn_four_rows(from, n, panel + (k * panel_rows + lane) * std::int64_t{sizeof(float)});
+      turn_four_rows(from, n, panel + (k * panel_rows + lane) * std::int64_t{sizeof(float)},
+                     panel_rows * sizeof(float));
     }
   }
 }

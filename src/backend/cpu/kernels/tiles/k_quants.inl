@@ -54,11 +54,12 @@ struct Tile<quant::Q4_K> : KScales<quant::Q4_K> {
 
 template <>
 struct Tile<quant::Q5_K> : KScales<quant::Q5_K> {
+  /// Nibbles as in Q4_K; those of the first group take turns with the high bits of all groups.
   template <class F>
   [[HEARTH_INLINE]] static void visit(const Rows& rows, std::size_t group, F&& f) {
     unroll<8>([&](auto i) HEARTH_LAMBDA {
-      const Codes nibbles = rows.codes(0, 8 * group + i);
-      const Codes high = shift_bytes_right(rows.codes(1, i), 2 * static_cast<int>(group));
+      const Codes nibbles = rows.codes(group == 0 ? 2 * i : 8 + 8 * group + i);
+      const Codes high = shift_bytes_right(rows.codes(2 * i + 1), 2 * static_cast<int>(group));
       f(Constant<0>{}, i, bit_or(bits<0, 0, 15>(nibbles), bits<0, 4, 1>(high)));
       f(Constant<1>{}, i, bit_or(bits<4, 0, 15>(nibbles), bits<1, 4, 1>(high)));
     });
@@ -103,26 +104,30 @@ template <>
 struct Tile<quant::Q3_K> : FourRuns {
   using Rows = TileRows<quant::Q3_K>;
   static constexpr std::int32_t code_bias = 4;
+  static constexpr std::size_t scales_field = tile_fields<quant::Q3_K>.size() - 2;
 
+  /// Low bits of the first two groups take turns with the high bits of all groups.
   template <class F>
   [[HEARTH_INLINE]] static void visit(const Rows& rows, std::size_t group, F&& f) {
     unroll<4>([&](auto i) HEARTH_LAMBDA {
-      const Codes low = rows.codes(0, 4 * group + i);
-      const Codes high =
-          shift_bytes_right(rows.codes(1, 4 * (group % 2) + i), 4 * static_cast<int>(group / 2));
+      const Codes low = rows.codes(group < 2 ? 8 * group + 2 * i : 8 + 4 * group + i);
+      const Codes high = shift_bytes_right(rows.codes(8 * (group % 2) + 2 * i + 1),
+                                           4 * static_cast<int>(group / 2));
       unroll<4>([&](auto run) HEARTH_LAMBDA {
         f(run, i, bit_or(bits<2 * run, 0, 3>(low), bits<run, 2, 1>(high)));
       });
     });
   }
-  [[HEARTH_INLINE]] static Floats scale(const Rows& rows, std::size_t) { return rows.halves(3, 0); }
+  [[HEARTH_INLINE]] static Floats scale(const Rows& rows, std::size_t) {
+    return rows.halves(scales_field + 1, 0);
+  }
   /// Low nibbles in words 0 and 1, first the low ones of each byte; high two bits in word 2.
   [[HEARTH_INLINE]] static Ints sub_scale(const Rows& rows, std::size_t sub) {
     const auto byte = 8 * static_cast<int>(sub % 4);
     const auto quarter = static_cast<int>(sub / 4);
-    const Ints low =
-        bits_of(rows.words(2, static_cast<std::size_t>(quarter % 2)), byte + 4 * (quarter / 2), 15);
-    const Ints high = bits_of(rows.words(2, 2), byte + 2 * quarter, 3);
+    const Ints low = bits_of(rows.words(scales_field, static_cast<std::size_t>(quarter % 2)),
+                             byte + 4 * (quarter / 2), 15);
+    const Ints high = bits_of(rows.words(scales_field, 2), byte + 2 * quarter, 3);
     return subtract(bit_or(low, shift_left(high, 4)), same_ints(32));
   }
 };
@@ -131,23 +136,26 @@ template <>
 struct Tile<quant::Q6_K> : FourRuns {
   using Rows = TileRows<quant::Q6_K>;
   static constexpr std::int32_t code_bias = 32;
+  static constexpr std::size_t scales_field = tile_fields<quant::Q6_K>.size() - 2;
 
-  /// Within 128 weights, low nibbles of words 0-7 and 8-15 are runs 0 and 1, high ones 2 and 3.
+  /// Within 128 weights, low nibbles of words 0-7 and 8-15 are runs 0 and 1, high ones 2 and 3. One
+  /// word of either and one of high bits take turns.
   template <class F>
   [[HEARTH_INLINE]] static void visit(const Rows& rows, std::size_t group, F&& f) {
-    const std::size_t first = 16 * (group / 2) + 4 * (group % 2);
     unroll<4>([&](auto i) HEARTH_LAMBDA {
-      const Codes even = rows.codes(0, first + i);
-      const Codes odd = rows.codes(0, first + 8 + i);
-      const Codes high = rows.codes(1, 4 * group + i);
+      const Codes even = rows.codes(12 * group + 3 * i);
+      const Codes odd = rows.codes(12 * group + 3 * i + 1);
+      const Codes high = rows.codes(12 * group + 3 * i + 2);
       f(Constant<0>{}, i, bit_or(bits<0, 0, 15>(even), bits<0, 4, 3>(high)));
       f(Constant<1>{}, i, bit_or(bits<0, 0, 15>(odd), bits<2, 4, 3>(high)));
       f(Constant<2>{}, i, bit_or(bits<4, 0, 15>(even), bits<4, 4, 3>(high)));
       f(Constant<3>{}, i, bit_or(bits<4, 0, 15>(odd), bits<6, 4, 3>(high)));
     });
   }
-  [[HEARTH_INLINE]] static Floats scale(const Rows& rows, std::size_t) { return rows.halves(3, 0); }
+  [[HEARTH_INLINE]] static Floats scale(const Rows& rows, std::size_t) {
+    return rows.halves(scales_field + 1, 0);
+  }
   [[HEARTH_INLINE]] static Ints sub_scale(const Rows& rows, std::size_t sub) {
-    return load_signed_bytes(rows.at<1>(2, sub));
+    return load_signed_bytes(rows.at<1>(scales_field, sub));
   }
 };

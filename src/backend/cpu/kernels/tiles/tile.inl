@@ -66,8 +66,12 @@ struct TileRows {
 
   template <std::size_t element_bytes>
   [[nodiscard]] const std::byte* at(std::size_t field, std::size_t element) const {
-    return tile + tile_offset<Q>(field) + element * panel_rows * element_bytes +
-           lane * element_bytes;
+    const TilePlace place = tile_place<Q>(field);
+    return tile + (place.first + element * place.step) * panel_rows + lane * element_bytes;
+  }
+  /// Word number `word` of the tile, of whatever field.
+  [[HEARTH_INLINE]] [[nodiscard]] Codes codes(std::size_t word) const {
+    return load_codes(tile + (word * panel_rows + lane) * 4);
   }
   [[HEARTH_INLINE]] [[nodiscard]] Codes codes(std::size_t field, std::size_t element) const {
     return load_codes(at<4>(field, element));
