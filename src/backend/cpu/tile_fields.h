@@ -147,18 +147,20 @@ struct TilePlace {
   std::size_t step;   // bytes from one element to the next
 };
 
+/// By field.
 template <class Q>
-constexpr TilePlace tile_place(std::size_t field) {
+inline constexpr auto tile_places = [] {
+  std::array<TilePlace, tile_fields<Q>.size()> places{};
   std::size_t bytes = 0;
-  std::size_t first = 0;  // of the fields that take turns with each other
-  while (field >= first + tile_fields<Q>[first].turns) {
-    const auto& one = tile_fields<Q>[first];
-    bytes += one.turns * one.count * one.element_bytes;
-    first += one.turns;
+  for (std::size_t first = 0; first < places.size(); first += tile_fields<Q>[first].turns) {
+    const auto& field = tile_fields<Q>[first];
+    for (std::size_t i = 0; i < field.turns; ++i) {
+      places[first + i] = {bytes + i * field.element_bytes, field.turns * field.element_bytes};
+    }
+    bytes += field.turns * field.count * field.element_bytes;
   }
-  const auto& one = tile_fields<Q>[first];
-  return {bytes + (field - first) * one.element_bytes, one.turns * one.element_bytes};
-}
+  return places;
+}();
 
 /// True if the fields cover every byte of a block once, for use in static_assert.
 template <class Q>

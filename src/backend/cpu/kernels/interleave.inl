@@ -30,7 +30,7 @@ template <class Q, std::size_t i_field>
 [[HEARTH_INLINE]] inline void turn_field(const std::array<const std::byte*, 4>& blocks,
                                          std::byte* tile, std::size_t lane) {
   constexpr TileField field = tile_fields<Q>[i_field];
-  constexpr TilePlace place = tile_place<Q>(i_field);
+  constexpr TilePlace place = tile_places<Q>[i_field];
   std::array<const std::byte*, 4> elements;
   for (std::size_t r = 0; r < 4; ++r) {
     elements[r] = blocks[r] + field.offset;

@@ -66,7 +66,7 @@ struct TileRows {
 
   template <std::size_t element_bytes>
   [[nodiscard]] const std::byte* at(std::size_t field, std::size_t element) const {
-    const TilePlace place = tile_place<Q>(field);
+    const TilePlace place = tile_places<Q>[field];
     return tile + (place.first + element * place.step) * panel_rows + lane * element_bytes;
   }
   /// Word number `word` of the tile, of whatever field.
