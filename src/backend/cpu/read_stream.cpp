@@ -11,10 +11,14 @@ namespace {
 
 constexpr std::int64_t chunk_bytes = 64;  // a cache line
 constexpr std::int64_t n_words = chunk_bytes / sizeof(std::uint64_t);
+/// As far as kernels ask ahead. Without that some processors leave half of their bandwidth unused,
+/// which would make the bound of decode lower than decode.
+constexpr std::int64_t chunks_ahead = 6144 / chunk_bytes;
 
 std::uint64_t sum_of_words(const std::uint64_t* words, std::int64_t n_chunks) {
   std::uint64_t sums[n_words] = {};  // independent, so that additions never wait for each other
   for (std::int64_t chunk = 0; chunk < n_chunks; ++chunk) {
+    __builtin_prefetch(words + (chunk + chunks_ahead) * n_words, 0, 2);
     for (std::int64_t i = 0; i < n_words; ++i) {
       sums[i] += words[chunk * n_words + i];
     }

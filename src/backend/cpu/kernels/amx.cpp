@@ -49,7 +49,7 @@ using GroupSums = std::array<std::array<std::array<std::int32_t, panel_rows>, ti
 [[HEARTH_INLINE]] inline void store_digits(Codes codes, Ints scale, std::int32_t bias,
                                            std::byte* high_out, std::byte* low_out) {
   const __m512i scales = _mm512_or_si512(_mm512_and_si512(scale.lanes, _mm512_set1_epi32(0xffff)),
-                                         _mm512_slli_epi32(scale.lanes, 16));
+                                         _mm512_maskz_slli_epi32(every_lane, scale.lanes, 16));
   const __m512i biases = _mm512_set1_epi16(static_cast<short>(bias));
   const __m512i low_byte = _mm512_set1_epi16(0xff);
   const __m512i even =
@@ -91,79 +91,136 @@ template <class Q>
   }
 }
 
-/// Adds one block's terms to the sums acc [16 weight rows] of 8 activation rows of a group, from
-/// row `first` of the group on.
+/// A panel on its way through the blocks.
 template <class Q>
-[[HEARTH_INLINE]] inline void add_eight(const Digits<Q>& digits, const GroupSums& sums,
-                                        const ActivationStep* steps, std::size_t first,
-                                        float* acc) {
-  const typename Unpacked<digit_shape<Q>>::Rows rows{&digits.rest, 0};
+struct PanelWork {
+  const std::byte* tiles;
+  Digits<Q>* digits;  // of the current block
+  float* acc;         // [rows of whole groups][16 weight rows]
+};
+
+/// One group of activation rows with one panel.
+template <class Q>
+struct GroupWork {
+  const Digits<Q>* digits;
+  const ActivationStep* steps;
+  float* acc;
+};
+
+/// Adds one block's terms to the sums of 8 activation rows of a group, from row `first` of it on.
+template <class Q>
+[[HEARTH_INLINE]] inline void add_eight(const GroupWork<Q>& work, const GroupSums& sums,
+                                        std::size_t first) {
+  const typename Unpacked<digit_shape<Q>>::Rows rows{&work.digits->rest, 0};
   const auto& high = sums[first / tile_rows * 2];
   const auto& low = sums[first / tile_rows * 2 + 1];
   unroll<8>([&](auto i) HEARTH_LAMBDA {
     const std::size_t row = first + i;
     const Ints isum = add(shift_left(load_row(high[row % tile_rows], 0), digit_bits),
                           load_row(low[row % tile_rows], 0));
-    float* to = acc + row * panel_rows;
-    store_floats(add_unit<Unpacked<digit_shape<Q>>>(rows, steps[row], 0, 0, isum, load_floats(to)),
-                 to);
+    float* to = work.acc + row * panel_rows;
+    store_floats(
+        add_unit<Unpacked<digit_shape<Q>>>(rows, work.steps[row], 0, 0, isum, load_floats(to)), to);
   });
 }
 
-/// Brings the same 64 bytes of the next group's rows into the first-level cache: tile loads cannot
-/// run as far ahead as vector loads do.
+/// Brings the same 64 bytes of half of the next group's rows into the first-level cache: tile loads
+/// cannot run as far ahead as vector loads do.
 [[HEARTH_INLINE]] inline void prefetch_rows(const std::int8_t* codes) {
-  for (std::size_t row = 0; row < group_rows; ++row) {
+  for (std::size_t row = 0; row < group_rows / 2; ++row) {
     __builtin_prefetch(codes + row * step_stride);
   }
 }
 
-/// One block of a panel with n_groups groups of activation rows. While the tile unit works on one
-/// group, the vector unit finishes the one before.
-template <class Q>
-[[HEARTH_TARGET]] void multiply_block(const Digits<Q>& digits, const ActivationStep* steps,
-                                      std::size_t n_groups, float* acc) {
+/// sums = group x panel, for one block; calls between(slice) after each slice of products, for what
+/// the vector unit can do meanwhile.
+template <class Q, class F>
+[[HEARTH_INLINE]] inline void multiply_group(const GroupWork<Q>& work, GroupSums& sums,
+                                             std::size_t half, F&& between) {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  unroll<n_slices>([&](auto slice) HEARTH_LAMBDA {
+    const std::int8_t* codes = work.steps->codes.data() + 64 * slice;
+    prefetch_rows(codes + (group_rows + half * tile_rows) * step_stride);
+    _tile_loadd(4, codes, step_stride);
+    _tile_loadd(6, work.digits->high.data() + tile_bytes * slice, 64);
+    _tile_dpbssd(0, 4, 6);
+    _tile_loadd(7, work.digits->rest.codes.data() + tile_bytes * slice, 64);
+    _tile_dpbssd(1, 4, 7);
+    _tile_loadd(5, codes + tile_rows * step_stride, step_stride);
+    _tile_dpbssd(2, 5, 6);
+    _tile_dpbssd(3, 5, 7);
+    between(slice);
+  });
+  _tile_stored(0, sums[0].data(), 64);
+  _tile_stored(1, sums[1].data(), 64);
+  _tile_stored(2, sums[2].data(), 64);
+  _tile_stored(3, sums[3].data(), 64);
+}
+
+/// One block of n panels with n_groups groups of activation rows. Each group meets all panels while
+/// it is in the first-level cache; while the tile unit works on one pair, the vector unit finishes
+/// the one before.
+template <class Q, std::size_t n>
+[[HEARTH_TARGET]] void multiply_block(const std::array<PanelWork<Q>, n>& panels,
+                                      const ActivationStep* steps, std::size_t n_groups) {
   alignas(64) std::array<GroupSums, 2> sums;
-  const auto multiply_group = [&](const ActivationStep* at, GroupSums& to,
-                                  auto&& between) HEARTH_LAMBDA {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    unroll<n_slices>([&](auto slice) HEARTH_LAMBDA {
-      const std::int8_t* codes = at->codes.data() + 64 * slice;
-      prefetch_rows(codes + group_rows * step_stride);
-      const std::int8_t* others = (at + tile_rows)->codes.data() + 64 * slice;
-      _tile_loadd(4, codes, step_stride);
-      _tile_loadd(6, digits.high.data() + tile_bytes * slice, 64);
-      _tile_dpbssd(0, 4, 6);
-      _tile_loadd(7, digits.rest.codes.data() + tile_bytes * slice, 64);
-      _tile_dpbssd(1, 4, 7);
-      _tile_loadd(5, others, step_stride);
-      _tile_dpbssd(2, 5, 6);
-      _tile_dpbssd(3, 5, 7);
-      between(slice);
-    });
-    _tile_stored(0, to[0].data(), 64);
-    _tile_stored(1, to[1].data(), 64);
-    _tile_stored(2, to[2].data(), 64);
-    _tile_stored(3, to[3].data(), 64);
-  };
-  multiply_group(steps, sums[0], [](auto) {});
-  for (std::size_t group = 1; group < n_groups; ++group) {
-    const std::size_t before = (group - 1) * group_rows;
-    multiply_group(steps + before + group_rows, sums[group % 2], [&](auto slice) HEARTH_LAMBDA {
-      add_eight<Q>(digits, sums[(group - 1) % 2], steps + before, 8 * slice,
-                   acc + before * panel_rows);
-    });
+  std::size_t turn = 0;
+  std::array<GroupWork<Q>, 2> work;
+  for (std::size_t group = 0; group < n_groups; ++group) {
+    for (std::size_t i = 0; i < n; ++i) {
+      work[turn] = {panels[i].digits, steps + group * group_rows,
+                    panels[i].acc + group * group_rows * panel_rows};
+      const std::size_t before = 1 - turn;
+      if (group + i == 0) {
+        multiply_group<Q>(work[turn], sums[turn], i, [](auto) {});
+      } else {
+        multiply_group<Q>(work[turn], sums[turn], i, [&](auto slice) HEARTH_LAMBDA {
+          add_eight<Q>(work[before], sums[before], 8 * slice);
+        });
+      }
+      turn = before;
+    }
   }
-  const std::size_t last = (n_groups - 1) * group_rows;
   for (std::size_t row = 0; row < group_rows; row += 8) {
-    add_eight<Q>(digits, sums[(n_groups - 1) % 2], steps + last, row, acc + last * panel_rows);
+    add_eight<Q>(work[1 - turn], sums[1 - turn], row);
   }
 }
 
-/// The last group may reach beyond the last row, into the slack after the steps and after the sums.
+/// n panels from weight row o on. The last group may reach beyond the last activation row, into the
+/// slack after the steps and after the sums.
+template <class Q, std::size_t n>
+[[HEARTH_TARGET]] void multiply_panels(const MatmulTask& task, std::int64_t o) {
+  constexpr std::int64_t packed_tile_bytes = Q::info.block_bytes * panel_rows;
+  const auto n_groups = static_cast<std::size_t>(ceil_div(task.n_rows, group_rows));
+  std::array<PanelWork<Q>, n> panels;
+  for (std::size_t i = 0; i < n; ++i) {
+    MatmulTask own = task;
+    own.scratch +=
+        static_cast<std::int64_t>(i) * panel_scratch_bytes(task.weight_row_bytes, task.n_rows);
+    std::byte* scratch = after_panel(own);
+    panels[i] = {panel_tiles<Q>(own, o + static_cast<std::int64_t>(i) * panel_rows),
+                 as_array<Digits<Q>>(scratch), as_array<float>(scratch + unpacked_bytes)};
+    std::fill_n(panels[i].acc, n_groups * group_rows * panel_rows, 0.0f);
+  }
+  for (std::int64_t block = 0; block < task.n_in / 256; ++block) {
+    for (auto& panel : panels) {
+      unpack_digits<Q>(panel.tiles + block * packed_tile_bytes, *panel.digits);
+    }
+    multiply_block<Q, n>(panels, task.x.steps + block * task.n_rows, n_groups);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t first = o + static_cast<std::int64_t>(i) * panel_rows;
+    const std::int64_t n_out = std::min(panel_rows, task.n_out - first);
+    for (std::int64_t row = 0; row < task.n_rows; ++row) {
+      std::copy_n(panels[i].acc + row * panel_rows, n_out,
+                  task.out + row * task.out_stride + first);
+    }
+  }
+}
+
 template <class Q>
 [[HEARTH_TARGET]] void matmul_amx(const MatmulTask& task) {
   static_assert(Q::info.block_weights == 256 && shape_of<Q>.has_subs());
@@ -177,22 +234,12 @@ template <class Q>
   };
   const Config config;
   _tile_loadconfig(&config);
-  constexpr std::int64_t packed_tile_bytes = Q::info.block_bytes * panel_rows;
-  std::byte* scratch = after_panel(task);
-  auto& digits = *as_array<Digits<Q>>(scratch);
-  auto* acc = as_array<float>(scratch + unpacked_bytes);
-  const auto n_groups = static_cast<std::size_t>(ceil_div(task.n_rows, group_rows));
-  for (std::int64_t o = 0; o < task.n_out; o += panel_rows) {
-    const std::byte* panel = panel_tiles<Q>(task, o);
-    std::fill_n(acc, n_groups * group_rows * panel_rows, 0.0f);
-    for (std::int64_t block = 0; block < task.n_in / 256; ++block) {
-      unpack_digits<Q>(panel + block * packed_tile_bytes, digits);
-      multiply_block<Q>(digits, task.x.steps + block * task.n_rows, n_groups, acc);
-    }
-    const std::int64_t n = std::min(panel_rows, task.n_out - o);
-    for (std::int64_t row = 0; row < task.n_rows; ++row) {
-      std::copy_n(acc + row * panel_rows, n, task.out + row * task.out_stride + o);
-    }
+  std::int64_t o = 0;
+  for (; o + panel_rows < task.n_out; o += panels_together * panel_rows) {
+    multiply_panels<Q, panels_together>(task, o);
+  }
+  if (o < task.n_out) {
+    multiply_panels<Q, 1>(task, o);
   }
   _tile_release();
 }

@@ -108,11 +108,8 @@ Result<KernelSet> choose_kernel_set() {
 
 std::int64_t matmul_scratch_bytes(std::int64_t weight_row_bytes, std::int64_t n_in,
                                   std::int64_t n_rows) {
-  constexpr std::int64_t float_bytes = sizeof(float);
-  const std::int64_t decoded = round_up(n_in, 4) * panel_rows * float_bytes;
-  const std::int64_t tiles = round_up(weight_row_bytes * panel_rows, 64);
-  return std::max(decoded,
-                  tiles + unpacked_bytes + (n_rows + step_slack) * panel_rows * float_bytes);
+  const std::int64_t decoded = round_up(n_in, 4) * panel_rows * std::int64_t{sizeof(float)};
+  return std::max(decoded, panels_together * panel_scratch_bytes(weight_row_bytes, n_rows));
 }
 
 std::int64_t max_attend_rows(const graph::AttentionParams& params) {

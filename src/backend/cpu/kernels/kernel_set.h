@@ -124,8 +124,15 @@ Result<KernelSet> choose_kernel_set();
 /// Scratch of a task of up to n_rows activation rows.
 std::int64_t matmul_scratch_bytes(std::int64_t weight_row_bytes, std::int64_t n_in,
                                   std::int64_t n_rows);
-/// Of that, the unpacked tiles of one step.
+/// Panels of sixteen weight rows that a kernel may work on at the same time.
+inline constexpr std::int64_t panels_together = 2;
+/// Of the scratch of one of them, the unpacked tiles of one step.
 inline constexpr std::int64_t unpacked_bytes = 10240;
+/// One panel's scratch: its native rows as tiles, the unpacked tiles, the sums [rows, 16].
+constexpr std::int64_t panel_scratch_bytes(std::int64_t weight_row_bytes, std::int64_t n_rows) {
+  return round_up(weight_row_bytes * panel_rows, 64) + unpacked_bytes +
+         (n_rows + step_slack) * panel_rows * std::int64_t{sizeof(float)};
+}
 /// Keys that are widened together, where the type of the cache is not multiplied directly.
 inline constexpr std::int64_t attend_chunk = 64;
 std::int64_t max_attend_rows(const graph::AttentionParams& params);
