@@ -1,19 +1,31 @@
+# hearth_precompile(<name> HEADERS ... [DEPS ...]): headers that cost most files more than their own text, compiled once,
+# for target_precompile_headers(... REUSE_FROM <name>).
+function(hearth_precompile name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;DEPS" ${ARGN})
+  file(CONFIGURE OUTPUT ${name}.cpp CONTENT "")
+  add_library(${name} OBJECT "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp")
+  target_link_libraries(${name} PRIVATE hearth_options ${ARG_DEPS})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+  # ccache compares the precompiled file, which must not differ by its date.
+  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
+endfunction()
+
+# GCC 12 warns of std::string's own copies (GCC bug 105651), and precompiled headers are no system headers to it.
+function(hearth_reuse_headers target name)
+  target_precompile_headers(${target} REUSE_FROM ${name})
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
+endfunction()
+
 # hearth_library(<folder> SOURCES ... [DEPS hearth::x ...] [PRIVATE_DEPS ...]): the static library of one folder of src/.
+# Every file includes what it uses all the same: the core preset builds without the precompiled headers.
 function(hearth_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   add_library(hearth_${name} STATIC ${ARG_SOURCES})
   add_library(hearth::${name} ALIAS hearth_${name})
   target_link_libraries(hearth_${name} PUBLIC hearth_options ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
-endfunction()
-
-# GoogleTest's headers cost a test file more than its own text, so they are compiled once.
-function(hearth_add_test_headers)
-  file(CONFIGURE OUTPUT test_headers.cpp CONTENT "")
-  add_library(hearth_test_headers OBJECT "${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp")
-  target_link_libraries(hearth_test_headers PRIVATE hearth_options GTest::gmock GTest::gtest)
-  target_precompile_headers(hearth_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
-  # ccache compares the precompiled file, which must not differ by its date.
-  target_compile_options(hearth_test_headers PRIVATE $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
+  if(NOT HEARTH_CORE_ONLY)
+    hearth_reuse_headers(hearth_${name} hearth_library_headers)
+  endif()
 endfunction()
 
 # hearth_test(<folder> SOURCES ... DEPS ... [LABELS unit|slow|e2e|gpu] [DATA name]): one test binary per folder.
@@ -26,9 +38,7 @@ function(hearth_test name)
   endif()
   add_executable(hearth_${name}_test ${ARG_SOURCES})
   target_link_libraries(hearth_${name}_test PRIVATE hearth_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
-  target_precompile_headers(hearth_${name}_test REUSE_FROM hearth_test_headers)
-  # GCC 12 warns of std::string's own copies (GCC bug 105651), and precompiled headers are no system headers to it.
-  target_compile_options(hearth_${name}_test PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
+  hearth_reuse_headers(hearth_${name}_test hearth_test_headers)
   target_include_directories(hearth_${name}_test PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(hearth_${name}_test PRIVATE
     HEARTH_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests"
