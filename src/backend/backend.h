@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "graph/kv_cache.h"
+#include "graph/state_cache.h"
 #include "graph/step.h"
 #include "graph/value.h"
 #include "plan/plan.h"
@@ -32,10 +33,12 @@ class Executable {
 struct MemoryUse {
   std::int64_t weight_bytes = 0;  // copied; 0 where the file mapping itself is used
   std::int64_t kv_bytes = 0;
+  std::int64_t state_bytes = 0;      // recurrent state, all slots
   std::int64_t workspace_bytes = 0;  // arena and kernel scratch, shared by all executables
 };
 
-/// A model on a device: weights, KV cache and the workspace that its executables share.
+/// A model on a device: weights, KV cache, recurrent state and the workspace that its executables
+/// share.
 /// The weight table must outlive it. One thread at a time.
 class Session {
  public:
@@ -44,6 +47,10 @@ class Session {
   /// Binds a plan made with Backend::plan_options(). Compile the largest bucket first: the
   /// workspace grows only here. Errors: unsupported (an op or type without kernel), out_of_memory.
   virtual Result<std::unique_ptr<Executable>> compile(const plan::Plan& plan) = 0;
+
+  /// Makes state slot `to` what slot `from` is after the last run: the taking of a snapshot, or
+  /// going back to one. Both are slots of the desc that the session was opened with.
+  virtual void copy_state(std::int64_t from, std::int64_t to) = 0;
 
   [[nodiscard]] virtual MemoryUse memory() const = 0;
   /// One line for people: how the weights lie in memory, and why.
@@ -61,10 +68,11 @@ class Backend {
   /// How plans for this backend are made.
   [[nodiscard]] virtual plan::Options plan_options() const = 0;
 
-  /// Brings a model onto the device: maps, uploads or repacks the weights and allocates the cache.
-  /// Errors: out_of_memory, unsupported.
+  /// Brings a model onto the device: maps, uploads or repacks the weights and allocates the caches,
+  /// whose descs have passed check(). Errors: out_of_memory, unsupported.
   virtual Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,
-                                                const graph::KvCacheDesc& kv) = 0;
+                                                const graph::KvCacheDesc& kv,
+                                                const graph::StateCacheDesc& states) = 0;
 };
 
 }  // namespace hearth::backend

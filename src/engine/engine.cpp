@@ -62,6 +62,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const model::Model& model, backen
           model, backend,
           {.kv_dtype = options.kv_dtype,
            .n_kv_blocks = options.max_sequences * ceil_div(options.context, graph::kv_block_tokens),
+           .n_state_slots = options.max_sequences,
            .max_rows = std::min(options.max_rows, options.context * options.max_sequences),
            .max_logit_rows = options.max_sequences}));
   return std::unique_ptr<Engine>(new Engine(model, options, std::move(runner)));
@@ -72,7 +73,8 @@ Engine::Engine(const model::Model& model, const EngineOptions& options,
     : model_(model),
       options_(options),
       runner_(std::move(runner)),
-      pool_(runner_->options().n_kv_blocks),
+      blocks_(runner_->options().n_kv_blocks),
+      state_slots_(runner_->options().n_state_slots),
       sampler_(static_cast<std::size_t>(model.params().vocab)) {}
 
 Result<TokenStream> Engine::submit(Request request) {
@@ -139,10 +141,11 @@ void Engine::admit_waiting() {
     // First come, first served. The blocks for the longest possible answer are taken at once, so
     // that an admitted sequence never runs out.
     if (n_running == options_.max_sequences ||
-        !pool_.allocate(ceil_div(longest(*sequence), graph::kv_block_tokens),
-                        sequence->block_table)) {
+        !blocks_.allocate(ceil_div(longest(*sequence), graph::kv_block_tokens),
+                          sequence->block_table)) {
       return;
     }
+    sequence->state_slot = state_slots_.allocate();  // there is one for every running sequence
     ++n_running;
   }
 }
@@ -159,7 +162,7 @@ Result<void> Engine::run_step(const std::vector<Sequence*>& running,
   step_block_.clear();
   for (std::size_t i = 0; i < running.size(); ++i) {
     const auto& sequence = *running[i];
-    const auto slot = step_block_.add_sequence(sequence.block_table);
+    const auto slot = step_block_.add_sequence(sequence.block_table, sequence.state_slot);
     for (std::int64_t j = 0; j < rows[i]; ++j) {
       const std::size_t position = sequence.n_computed + static_cast<std::size_t>(j);
       const bool is_last = position + 1 == sequence.tokens.size();
@@ -208,7 +211,8 @@ void Engine::choose_token(Sequence& sequence, std::span<const float> logits) {
 }
 
 void Engine::finish(Sequence& sequence) {
-  pool_.free(sequence.block_table);
+  blocks_.free(sequence.block_table);
+  state_slots_.free(sequence.state_slot);
 }
 
 void Engine::cancel(SequenceId id) {

@@ -9,6 +9,7 @@
 #include "engine/kv/block_pool.h"
 #include "engine/runner.h"
 #include "engine/sequence.h"
+#include "engine/state/slot_pool.h"
 #include "engine/step_block.h"
 #include "model/model.h"
 #include "sampling/sampler.h"
@@ -70,7 +71,8 @@ class Engine {
   Result<bool> step();
 
   [[nodiscard]] std::int64_t context() const { return options_.context; }
-  [[nodiscard]] std::int64_t n_free_blocks() const { return pool_.n_free(); }
+  [[nodiscard]] std::int64_t n_free_blocks() const { return blocks_.n_free(); }
+  [[nodiscard]] std::int64_t n_free_state_slots() const { return state_slots_.n_free(); }
   [[nodiscard]] Runner& runner() { return *runner_; }
 
  private:
@@ -92,7 +94,8 @@ class Engine {
   const model::Model& model_;
   EngineOptions options_;
   std::unique_ptr<Runner> runner_;
-  BlockPool pool_;
+  BlockPool blocks_;
+  SlotPool state_slots_;
   sampling::Sampler sampler_;
   StepBlock step_block_;
   std::vector<std::unique_ptr<Sequence>> sequences_;  // in order of arrival

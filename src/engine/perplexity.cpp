@@ -34,7 +34,7 @@ Result<void> score_piece(Runner& runner, std::span<const TokenId> piece, StepBlo
   for (std::int64_t begin = 0; begin < context; begin += chunk) {
     const std::int64_t end = std::min(context, begin + chunk);
     step.clear();
-    const auto slot = step.add_sequence(block_table);
+    const auto slot = step.add_sequence(block_table, 0);
     const auto is_scored = [&](std::int64_t position) {
       return position >= context / 2 && position + 1 < context;
     };

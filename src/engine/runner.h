@@ -14,6 +14,7 @@ namespace hearth::engine {
 struct RunnerOptions {
   DType kv_dtype = DType::f16;
   std::int64_t n_kv_blocks = 0;
+  std::int64_t n_state_slots = 1;
   std::int64_t max_rows = 0;        // rows of the largest step
   std::int64_t max_logit_rows = 0;  // of them with logits
 };
@@ -32,6 +33,9 @@ class Runner {
   /// has checked token ids, positions, blocks and the limits of RunnerOptions. Allocates only when
   /// a bucket is used for the first time.
   Result<std::span<const float>> run(const graph::StepView& step);
+
+  /// See backend::Session::copy_state().
+  void copy_state(std::int64_t from, std::int64_t to) { session_->copy_state(from, to); }
 
   [[nodiscard]] backend::MemoryUse memory() const { return session_->memory(); }
   /// One line for people: how the weights lie in memory, and why.

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "engine/request.h"
+#include "engine/state/slot_pool.h"
 #include "sampling/history.h"
 
 namespace hearth::engine {
@@ -22,6 +23,7 @@ struct Sequence {
   std::size_t n_computed = 0;             // tokens whose keys and values are in the cache
   std::size_t n_delivered = 0;            // output tokens already handed out
   std::vector<std::int32_t> block_table;  // empty while waiting for admission
+  std::int32_t state_slot = no_slot;      // taken and given back with the blocks
   std::optional<FinishReason> finished;
   std::optional<Error> error;
 

@@ -9,11 +9,14 @@ void StepBlock::clear() {
   positions_.clear();
   sequences_.clear();
   logit_rows_.clear();
+  state_slots_.clear();
   tables_.clear();
 }
 
-std::int32_t StepBlock::add_sequence(std::span<const std::int32_t> block_table) {
+std::int32_t StepBlock::add_sequence(std::span<const std::int32_t> block_table,
+                                     std::int32_t state_slot) {
   tables_.push_back(block_table);
+  state_slots_.push_back(state_slot);
   return static_cast<std::int32_t>(tables_.size()) - 1;
 }
 
@@ -38,8 +41,13 @@ graph::StepView StepBlock::view() {
     std::copy(tables_[i].begin(), tables_[i].end(),
               block_tables_.begin() + static_cast<std::ptrdiff_t>(i * stride));
   }
-  return {tokens_,     positions_,    sequences_,
-          logit_rows_, block_tables_, static_cast<std::int64_t>(stride)};
+  return {.tokens = tokens_,
+          .positions = positions_,
+          .sequences = sequences_,
+          .logit_rows = logit_rows_,
+          .block_tables = block_tables_,
+          .table_stride = static_cast<std::int64_t>(stride),
+          .state_slots = state_slots_};
 }
 
 }  // namespace hearth::engine

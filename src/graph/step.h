@@ -24,6 +24,8 @@ struct StepView {
   /// [n_sequences, table_stride]: entry i is the block of positions 16 i ... 16 i + 15.
   std::span<const std::int32_t> block_tables;
   std::int64_t table_stride = 0;
+  /// [n_sequences]: where each keeps its recurrent state; may be empty for models without any.
+  std::span<const std::int32_t> state_slots;
 
   [[nodiscard]] std::int64_t n_rows() const { return static_cast<std::int64_t>(tokens.size()); }
   [[nodiscard]] std::int64_t n_logit_rows() const {
@@ -33,6 +35,10 @@ struct StepView {
   /// The block table of the sequence that `row` belongs to.
   [[nodiscard]] const std::int32_t* block_table(std::int64_t row) const {
     return block_tables.data() + sequences[static_cast<std::size_t>(row)] * table_stride;
+  }
+  /// The state slot of the sequence that `row` belongs to.
+  [[nodiscard]] std::int64_t state_slot(std::int64_t row) const {
+    return state_slots[static_cast<std::size_t>(sequences[static_cast<std::size_t>(row)])];
   }
 };
 

@@ -9,6 +9,7 @@
 #include "formats/gguf/metadata.h"
 #include "graph/graph.h"
 #include "graph/kv_cache.h"
+#include "graph/state_cache.h"
 #include "model/hyper_params.h"
 #include "model/weight_binder.h"
 
@@ -22,6 +23,8 @@ class Architecture {
   [[nodiscard]] virtual const HyperParams& params() const = 0;
   /// What the KV cache holds per attention layer.
   [[nodiscard]] virtual std::vector<graph::KvLayer> kv_layers() const = 0;
+  /// What a state slot holds per recurrent layer.
+  [[nodiscard]] virtual std::vector<graph::StateLayer> state_layers() const { return {}; }
   /// Records the step of `bucket` rows: token ids of the step block in, logits [logit rows, vocab]
   /// out. `weights` is the table that the binder filled.
   [[nodiscard]] virtual Result<graph::Graph> record(const graph::WeightTable& weights,

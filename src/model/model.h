@@ -32,6 +32,9 @@ class Model {
   [[nodiscard]] const HyperParams& params() const { return architecture_->params(); }
   [[nodiscard]] const graph::WeightTable& weights() const { return weights_.table; }
   [[nodiscard]] std::vector<graph::KvLayer> kv_layers() const { return architecture_->kv_layers(); }
+  [[nodiscard]] std::vector<graph::StateLayer> state_layers() const {
+    return architecture_->state_layers();
+  }
   [[nodiscard]] const tokenizer::Tokenizer& tokenizer() const { return *tokenizer_; }
   /// The source of the model's own chat template, if the file has one.
   [[nodiscard]] std::optional<std::string_view> chat_template() const { return chat_template_; }

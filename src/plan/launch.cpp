@@ -19,6 +19,10 @@ std::vector<WeightId> op_weights(const graph::AnyOp& op) {
   std::vector<WeightId> ids;
   if (const auto* norm = std::get_if<graph::RmsNorm>(&op)) {
     ids.push_back(norm->weight);
+  } else if (const auto* conv = std::get_if<graph::CausalConv>(&op)) {
+    ids.push_back(conv->weight);
+  } else if (const auto* delta = std::get_if<graph::DeltaRule>(&op)) {
+    ids = {delta->rate, delta->bias};
   } else if (const auto* matmul = std::get_if<graph::MatMul>(&op)) {
     append_matmul_weights(*matmul, ids);
   }
@@ -33,6 +37,11 @@ std::vector<ValueId> reads(const Launch& launch) {
           [](const OpLaunch& op) { return op.inputs; },
           [](const Projection& projection) {
             std::vector<ValueId> ids{projection.input};
+            for (const auto& gate : {projection.input_gate, projection.row_gate}) {
+              if (gate) {
+                ids.push_back(gate->value);
+              }
+            }
             if (projection.residual) {
               ids.push_back(*projection.residual);
             }
@@ -40,6 +49,14 @@ std::vector<ValueId> reads(const Launch& launch) {
           },
           [](const AttentionBlock& block) { return std::vector{block.q, block.k, block.v}; },
           [](const NormAdd& add) { return std::vector{add.input, add.residual}; },
+          [](const ExpertGate& gate) { return std::vector{gate.input, gate.routing}; },
+          [](const ExpertDown& down) {
+            std::vector<ValueId> ids{down.input, down.routing};
+            if (down.residual) {
+              ids.push_back(*down.residual);
+            }
+            return ids;
+          },
       },
       launch);
 }
@@ -47,7 +64,7 @@ std::vector<ValueId> reads(const Launch& launch) {
 std::vector<ValueId> writes(const Launch& launch) {
   return std::visit(Overloaded{
                         [](const Projection& projection) {
-                          if (projection.gate || projection.residual) {
+                          if (projection.has_one_output()) {
                             return std::vector{projection.output};
                           }
                           std::vector<ValueId> ids;
@@ -84,8 +101,25 @@ std::vector<WeightId> weights_read(const Launch& launch) {
                           return ids;
                         },
                         [](const NormAdd& add) { return std::vector{add.norm.weight}; },
+                        [](const ExpertGate& gate) {
+                          return gate.norm ? std::vector{gate.norm->weight}
+                                           : std::vector<WeightId>();
+                        },
+                        [](const ExpertDown&) { return std::vector<WeightId>(); },
                     },
                     launch);
+}
+
+std::vector<graph::ExpertMatMul> expert_products(const Launch& launch) {
+  if (const auto* gate = std::get_if<ExpertGate>(&launch)) {
+    return {gate->gate, gate->up};
+  }
+  if (const auto* down = std::get_if<ExpertDown>(&launch)) {
+    return {down->down};
+  }
+  const auto* single = std::get_if<OpLaunch>(&launch);
+  const auto* matmul = single != nullptr ? std::get_if<graph::ExpertMatMul>(&single->op) : nullptr;
+  return matmul != nullptr ? std::vector{*matmul} : std::vector<graph::ExpertMatMul>();
 }
 
 std::string_view launch_name(const Launch& launch) {
@@ -94,6 +128,8 @@ std::string_view launch_name(const Launch& launch) {
                         [](const Projection&) { return std::string_view("projection"); },
                         [](const AttentionBlock&) { return std::string_view("attention_block"); },
                         [](const NormAdd&) { return std::string_view("norm_add"); },
+                        [](const ExpertGate&) { return std::string_view("expert_gate"); },
+                        [](const ExpertDown&) { return std::string_view("expert_down"); },
                     },
                     launch);
 }

@@ -23,6 +23,33 @@ const graph::AttentionParams* attention_of(const Launch& launch) {
   return attention != nullptr ? &attention->params : nullptr;
 }
 
+/// The recurrent state that a launch reads and writes.
+std::int64_t state_bytes(const Launch& launch, const graph::WeightTable& weights) {
+  const auto* single = std::get_if<OpLaunch>(&launch);
+  if (single == nullptr) {
+    return 0;
+  }
+  graph::StateLayer part{.conv_taps = 1};  // of the layer, as much as the op touches
+  if (const auto* delta = std::get_if<graph::DeltaRule>(&single->op)) {
+    part.n_heads = delta->params.n_value_heads;
+    part.key_dim = delta->params.key_dim;
+    part.value_dim = delta->params.value_dim;
+  } else if (const auto* conv = std::get_if<graph::CausalConv>(&single->op)) {
+    const auto& shape = graph::tensor(weights, conv->weight).shape;
+    part.conv_channels = shape[0];
+    part.conv_taps = shape.back();
+  }
+  return part.bytes();
+}
+
+ExpertCost expert_cost(const graph::ExpertMatMul& product, std::int64_t n_used,
+                       const graph::WeightTable& weights) {
+  const auto& tensor = graph::tensor(weights, product.weight);
+  return {.n_experts = tensor.shape[0],
+          .n_used = n_used,
+          .expert_bytes = product.n_out * quant::row_bytes(tensor.dtype, tensor.shape.back())};
+}
+
 StepCost count_cost(const Plan& plan, const graph::WeightTable& weights, DType kv_dtype) {
   StepCost cost;
   cost.n_launches = static_cast<std::int64_t>(plan.launches.size());
@@ -30,6 +57,12 @@ StepCost count_cost(const Plan& plan, const graph::WeightTable& weights, DType k
     for (const auto id : weights_read(launch)) {
       cost.weight_bytes += weight_bytes(weights, id);
     }
+    for (const auto& product : expert_products(launch)) {
+      const auto routing = reads(launch)[1];
+      cost.experts.push_back(
+          expert_cost(product, plan.values[graph::index(routing)].features / 2, weights));
+    }
+    cost.state_bytes += state_bytes(launch, weights);
     if (const auto* single = std::get_if<OpLaunch>(&launch)) {
       if (const auto* embed = std::get_if<graph::Embed>(&single->op)) {
         const auto& table = weights[graph::index(embed->table)].tensor;
@@ -61,7 +94,12 @@ std::int64_t StepCost::bytes(std::int64_t rows, std::int64_t context) const {
     const std::int64_t seen = layer.window == 0 ? context : std::min(context, layer.window);
     row_bytes += (seen + 1) * layer.key_bytes;
   }
-  return weight_bytes + rows * row_bytes;
+  row_bytes += 2 * state_bytes;
+  std::int64_t total = weight_bytes + rows * row_bytes;
+  for (const auto& launch : experts) {
+    total += launch.bytes(rows);
+  }
+  return total;
 }
 
 Plan make_plan(const graph::Graph& graph, const graph::WeightTable& weights,
@@ -71,8 +109,11 @@ Plan make_plan(const graph::Graph& graph, const graph::WeightTable& weights,
     draft.launches.emplace_back(OpLaunch{node.op, node.inputs, node.output});
   }
   if (options.fuse) {
+    fuse_experts(draft);
     fuse_projections(draft);
     fuse_gates(draft);
+    fuse_input_gates(draft);
+    fuse_row_gates(draft);
     fuse_attention(draft);
     fuse_residuals(draft);
   }

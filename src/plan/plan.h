@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,17 +22,32 @@ struct KvCost {
   std::int64_t window = 0;     // keys a row sees at most; 0: all
 };
 
+/// Weights that products by chosen experts read: those of each expert that a row of the step chose.
+struct ExpertCost {
+  std::int64_t n_experts = 0;
+  std::int64_t n_used = 0;        // by each row
+  std::int64_t expert_bytes = 0;  // of one expert
+
+  /// At most; rows that choose the same experts share them.
+  [[nodiscard]] std::int64_t bytes(std::int64_t rows) const {
+    return expert_bytes * std::min(n_experts, rows * n_used);
+  }
+};
+
 /// What one step costs, counted from the launches: independent of the machine, so tests can hold
 /// it.
 struct StepCost {
   std::int64_t n_launches = 0;
   std::int64_t weight_bytes = 0;     // weights read once per step, whatever the rows
   std::int64_t embed_row_bytes = 0;  // embedding bytes gathered per row
+  std::vector<ExpertCost> experts;   // per launch
   std::vector<KvCost> kv;            // per attention layer
+  std::int64_t state_bytes = 0;      // recurrent state of one sequence
   std::int64_t arena_bytes = 0;
 
-  /// Bytes of weights and cache that a step of `rows` rows moves when each row stands after
-  /// `context` keys, its own included: keys and values in sight are read, the row's own written.
+  /// Bytes of weights, cache and state that a step of `rows` rows moves when each is a sequence of
+  /// its own and stands after `context` keys, its own included: keys and values in sight are read,
+  /// the row's own written, and recurrent state is read and written.
   [[nodiscard]] std::int64_t bytes(std::int64_t rows, std::int64_t context) const;
 };
 

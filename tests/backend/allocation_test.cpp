@@ -50,17 +50,19 @@ namespace {
 
 TEST(CpuExecutable, AllocatesNothingWhileItRuns) {
   constexpr std::int64_t n_blocks = 70;
-  for (const auto family : {graph::Family::llama, graph::Family::gemma}) {
+  for (const auto family : {graph::Family::llama, graph::Family::gemma, graph::Family::hybrid}) {
     const graph::TinyModel model(family, {}, {quant::find("Q4_1")->dtype, DType::f16});
     const auto backend = make_cpu_backend({.n_threads = 2}).value();
     const auto session =
-        backend->open(model.weights(), model.kv_cache(DType::f16, n_blocks)).value();
+        backend->open(model.weights(), model.kv_cache(DType::f16, n_blocks), model.states(1))
+            .value();
     const auto executable = session
                                 ->compile(plan::make_plan(model.record({16, 2}), model.weights(),
                                                           backend->plan_options()))
                                 .value();
     std::vector<std::int32_t> blocks(n_blocks);
     std::iota(blocks.begin(), blocks.end(), 0);
+    const std::vector<std::int32_t> state_slots{0};
     struct Rows {
       std::int32_t n;
       std::int32_t first_position;
@@ -78,7 +80,8 @@ TEST(CpuExecutable, AllocatesNothingWhileItRuns) {
                                            .sequences = sequences,
                                            .logit_rows = logit_rows,
                                            .block_tables = blocks,
-                                           .table_stride = n_blocks});
+                                           .table_stride = n_blocks,
+                                           .state_slots = state_slots});
       EXPECT_EQ(n_allocations.load(), before) << n_rows << " rows";
       EXPECT_TRUE(logits.has_value());
     }

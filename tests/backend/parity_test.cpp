@@ -2,6 +2,7 @@
 /// interpreter, whatever the kernel set, thread count, chunking and company in the batch.
 
 #include <cmath>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -18,14 +19,6 @@ using graph::Family;
 using graph::TinyModel;
 using graph::TinySize;
 
-std::vector<std::string_view> kernel_set_names() {
-  std::vector<std::string_view> names;
-  for (const auto& set : cpu::supported_kernel_sets()) {
-    names.push_back(set.name);
-  }
-  return names;
-}
-
 /// The types of a mixed-precision file: both activation blocks, with and without offsets, floats.
 std::vector<DType> mixed_types() {
   std::vector<DType> types;
@@ -33,26 +26,6 @@ std::vector<DType> mixed_types() {
     types.push_back(quant::find(name)->dtype);
   }
   return types;
-}
-
-/// The definition of the right answer: each sequence alone and in one piece.
-Logits reference_logits(const TinyModel& model, DType kv_dtype,
-                        const std::vector<Tokens>& sequences) {
-  const auto reference = make_reference_backend();
-  Logits logits;
-  for (const auto& tokens : sequences) {
-    logits.push_back(
-        run_schedule(*reference, model, kv_dtype, {tokens}, {.chunk = tokens.size()}).front());
-  }
-  return logits;
-}
-
-/// Logits that are all the same number, or not numbers, would make any comparison pass.
-void expect_varied(const Logits& logits) {
-  const auto& row = logits.front().back();
-  EXPECT_TRUE(std::isfinite(row.front()));
-  EXPECT_NE(row.front(), row.back());
-  EXPECT_NE(logits.front().front().front(), row.front());
 }
 
 class EveryType : public testing::TestWithParam<DType> {};
@@ -132,10 +105,21 @@ TEST_P(EveryFamily, GivesTheSameBitsForAnyChoiceOfLogitRowsAndALargerBucket) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Parity, EveryFamily, testing::Values(Family::llama, Family::gemma),
-                         [](const auto& each) {
-                           return each.param == Family::llama ? "Llama" : "Gemma";
-                         });
+std::string family_name(const testing::TestParamInfo<Family>& info) {
+  switch (info.param) {
+    case Family::llama:
+      return "Llama";
+    case Family::gemma:
+      return "Gemma";
+    case Family::hybrid:
+      return "Hybrid";
+  }
+  return "";
+}
+
+INSTANTIATE_TEST_SUITE_P(Parity, EveryFamily,
+                         testing::Values(Family::llama, Family::gemma, Family::hybrid),
+                         family_name);
 
 TEST(CpuBackend, GivesTheReferenceBitsBeyondOneAttentionPartition) {
   const TinySize size{.n_layers = 2,

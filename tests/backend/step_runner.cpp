@@ -2,10 +2,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdlib>
 #include <random>
 
+#include <gtest/gtest.h>
+
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/kernels/kernel_set.h"
+#include "backend/reference/reference_backend.h"
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/format.h"
@@ -65,7 +70,16 @@ Logits run_schedule(Backend& backend, const graph::TinyModel& model, DType kv_dt
   }
   std::shuffle(block_tables.begin(), block_tables.end(), std::mt19937(5));
 
-  auto session = backend.open(model.weights(), model.kv_cache(kv_dtype, n_blocks)).value();
+  // Slots in use stand in no order, beside others, and are dirty from a run before.
+  const auto n_sequences = static_cast<std::int32_t>(sequences.size());
+  std::vector<std::int32_t> state_slots;
+  for (std::int32_t i = 0; i < n_sequences; ++i) {
+    state_slots.push_back(n_sequences - i);
+  }
+  auto session =
+      backend
+          .open(model.weights(), model.kv_cache(kv_dtype, n_blocks), model.states(n_sequences + 1))
+          .value();
   const auto rows =
       static_cast<std::int64_t>(std::min(schedule.chunk, longest) * sequences.size()) +
       schedule.spare_bucket_rows;
@@ -86,7 +100,8 @@ Logits run_schedule(Backend& backend, const graph::TinyModel& model, DType kv_dt
                                    .sequences = step.sequences,
                                    .logit_rows = step.logit_rows,
                                    .block_tables = block_tables,
-                                   .table_stride = blocks_each})
+                                   .table_stride = blocks_each,
+                                   .state_slots = state_slots})
                             .value();
     HEARTH_ASSERT(logits.size() == step.logit_rows.size() * vocab);
     for (std::size_t i = 0; i < step.logit_rows.size(); ++i) {
@@ -98,6 +113,24 @@ Logits run_schedule(Backend& backend, const graph::TinyModel& model, DType kv_dt
     }
   }
   return collected;
+}
+
+Logits reference_logits(const graph::TinyModel& model, DType kv_dtype,
+                        const std::vector<Tokens>& sequences) {
+  const auto reference = make_reference_backend();
+  Logits logits;
+  for (const auto& tokens : sequences) {
+    logits.push_back(
+        run_schedule(*reference, model, kv_dtype, {tokens}, {.chunk = tokens.size()}).front());
+  }
+  return logits;
+}
+
+void expect_varied(const Logits& logits) {
+  const auto& row = logits.front().back();
+  EXPECT_TRUE(std::isfinite(row.front()));
+  EXPECT_NE(row.front(), row.back());
+  EXPECT_NE(logits.front().front().front(), row.front());
 }
 
 std::string first_difference(const Logits& expected, const Logits& actual) {
@@ -114,6 +147,14 @@ std::string first_difference(const Logits& expected, const Logits& actual) {
     }
   }
   return "";
+}
+
+std::vector<std::string_view> kernel_set_names() {
+  std::vector<std::string_view> names;
+  for (const auto& set : cpu::supported_kernel_sets()) {
+    names.push_back(set.name);
+  }
+  return names;
 }
 
 std::unique_ptr<Backend> cpu_backend(std::string_view kernels, int n_threads, WeightLayout layout) {

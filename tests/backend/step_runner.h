@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/backend.h"
@@ -30,10 +31,19 @@ using Logits = std::vector<std::vector<std::vector<float>>>;
 Logits run_schedule(Backend& backend, const graph::TinyModel& model, DType kv_dtype,
                     const std::vector<Tokens>& sequences, const Schedule& schedule);
 
+/// The definition of the right answer: each sequence alone and in one piece, by the reference.
+Logits reference_logits(const graph::TinyModel& model, DType kv_dtype,
+                        const std::vector<Tokens>& sequences);
+
+/// Logits that are all the same number, or not numbers, would make any comparison pass.
+void expect_varied(const Logits& logits);
+
 /// "" if every logit that `actual` has equals the one in `expected` bit for bit; otherwise the
 /// first difference.
 std::string first_difference(const Logits& expected, const Logits& actual);
 
+/// The kernel sets that this machine can run.
+std::vector<std::string_view> kernel_set_names();
 /// The CPU backend with a kernel set of this name.
 std::unique_ptr<Backend> cpu_backend(std::string_view kernels, int n_threads,
                                      WeightLayout layout = WeightLayout::tiles);

@@ -36,6 +36,8 @@ TEST(CanonicalFunctions, KeepANan) {
   EXPECT_TRUE(std::isnan(canonical_silu(nan)));
   EXPECT_TRUE(std::isnan(canonical_gelu_tanh(nan)));
   EXPECT_TRUE(std::isnan(canonical_tanh(nan)));
+  EXPECT_TRUE(std::isnan(canonical_sigmoid(nan)));
+  EXPECT_TRUE(std::isnan(canonical_softplus(nan)));
   EXPECT_TRUE(std::isnan(canonical_sincos(std::numeric_limits<double>::quiet_NaN()).sin));
 }
 
@@ -54,6 +56,16 @@ TEST(CanonicalFunctions, AgreeWithDoublePrecision) {
                 std::abs(gelu) * 0x1p-23 * (4.0 + 4.0 * std::abs(u)) + 1e-37)
         << x;
   }
+}
+
+TEST(CanonicalSoftplus, IsWithinThreeUlpFromTheSmallestExponentialToTheIdentity) {
+  for (float x = -87.0f; x < 25.0f; x += 0.0037f) {
+    const double exact = std::log1p(std::exp(static_cast<double>(x)));
+    ASSERT_LE(ulps(canonical_softplus(x), exact), 3.0) << x;
+  }
+  EXPECT_EQ(canonical_softplus(infinity), infinity);
+  EXPECT_EQ(canonical_softplus(21.5f), 21.5f);
+  EXPECT_GT(canonical_softplus(-infinity), 0.0f);
 }
 
 TEST(CanonicalSinCos, IsWithinOneUlpOfDoublePrecisionForPositionsUpToAMillion) {

@@ -59,7 +59,7 @@ TEST_P(Architectures, LogitsOfAPromptAreThoseOfTransformers) {
   ASSERT_TRUE(runner.has_value()) << runner.error().message;
   StepBlock step;
   std::vector<std::int32_t> table{5, 2};  // any blocks will do
-  const auto slot = step.add_sequence(table);
+  const auto slot = step.add_sequence(table, 0);
   for (std::int64_t position = 0; position < n; ++position) {
     step.add_row(slot, golden_.prompt[static_cast<std::size_t>(position)], position, true);
   }

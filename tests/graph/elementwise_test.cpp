@@ -28,6 +28,17 @@ TEST(Mul, MultipliesElementByElement) {
   }
 }
 
+TEST(Mul, MultipliesARowByItsOneNumber) {
+  const Matrix a = random_matrix(3, 5, 1);
+  const Matrix b = random_matrix(3, 1, 2);
+  const auto out = run_op(Mul{}, {}, {a, b}).value();
+  for (std::int64_t row = 0; row < 3; ++row) {
+    for (std::int64_t i = 0; i < 5; ++i) {
+      EXPECT_EQ(out.at(row, i), a.at(row, i) * b.at(row, 0));
+    }
+  }
+}
+
 TEST(Add, RefusesOperandsOfDifferentShape) {
   const auto out = run_op(Add{}, {}, {random_matrix(1, 5, 1), random_matrix(1, 6, 2)});
   ASSERT_FALSE(out.has_value());
@@ -46,6 +57,14 @@ TEST(Activation, IsSilu) {
   for (std::size_t i = 0; i < x.data.size(); ++i) {
     const auto value = static_cast<double>(x.data[i]);
     EXPECT_NEAR(out.data[i], value / (1.0 + std::exp(-value)), 4e-7);
+  }
+}
+
+TEST(Activation, IsTheSigmoid) {
+  const Matrix x = random_matrix(2, 50, 1);
+  const auto out = run_op(Activation{ActivationKind::sigmoid}, {}, {x}).value();
+  for (std::size_t i = 0; i < x.data.size(); ++i) {
+    EXPECT_NEAR(out.data[i], 1.0 / (1.0 + std::exp(-static_cast<double>(x.data[i]))), 4e-7);
   }
 }
 

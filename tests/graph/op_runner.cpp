@@ -29,11 +29,15 @@ StepView OwnedStep::view() const {
           .sequences = sequences,
           .logit_rows = logit_rows,
           .block_tables = block_tables,
-          .table_stride = table_stride};
+          .table_stride = table_stride,
+          .state_slots = state_slots};
 }
 
-Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
-                      const std::vector<Matrix>& inputs, const OwnedStep& step, HostKvCache& kv) {
+namespace {
+
+Result<Matrix> run_with(const AnyOp& op, const WeightTable& weights,
+                        const std::vector<Matrix>& inputs, const OwnedStep& step, HostKvCache& kv,
+                        HostStateCache& states) {
   const StepView view = step.view();
   std::vector<ValueDesc> descs;
   std::vector<ConstRows> rows;
@@ -48,11 +52,26 @@ Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
   }
   Matrix out{desc->rows, desc->features,
              std::vector<float>(static_cast<std::size_t>(desc->rows * desc->features))};
-  const OpContext context{weights, view, kv};
+  const OpContext context{weights, view, kv, states};
   std::visit(
       [&](const auto& each) { each.run(context, rows, {out.data.data(), out.rows, out.features}); },
       op);
   return out;
+}
+
+}  // namespace
+
+Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
+                      const std::vector<Matrix>& inputs, const OwnedStep& step, HostKvCache& kv) {
+  HostStateCache no_states(StateCacheDesc{});
+  return run_with(op, weights, inputs, step, kv, no_states);
+}
+
+Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
+                      const std::vector<Matrix>& inputs, const OwnedStep& step,
+                      HostStateCache& states) {
+  HostKvCache no_cache(KvCacheDesc{});
+  return run_with(op, weights, inputs, step, no_cache, states);
 }
 
 Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,

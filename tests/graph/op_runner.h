@@ -34,11 +34,15 @@ struct OwnedStep {
   std::vector<std::int32_t> logit_rows;
   std::vector<std::int32_t> block_tables{0};
   std::int64_t table_stride = 1;
+  std::vector<std::int32_t> state_slots{0};
 };
 
 /// The result, or the fault that the shape rule found.
 Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
                       const std::vector<Matrix>& inputs, const OwnedStep& step, HostKvCache& kv);
+Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
+                      const std::vector<Matrix>& inputs, const OwnedStep& step,
+                      HostStateCache& states);
 Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
                       const std::vector<Matrix>& inputs, const OwnedStep& step);
 Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,

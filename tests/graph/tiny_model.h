@@ -1,6 +1,6 @@
 #pragma once
 /// Small random models for the tests of graph, plan and backend: a llama-like and a gemma-like
-/// transformer whose weights may have any type.
+/// transformer and a hybrid one with experts, whose weights may have any type.
 
 #include <cstdint>
 #include <deque>
@@ -10,6 +10,7 @@
 
 #include "graph/builder.h"
 #include "graph/kv_cache.h"
+#include "graph/state_cache.h"
 
 namespace hearth::graph {
 
@@ -35,7 +36,9 @@ class RandomWeights {
   WeightTable table_;
 };
 
-enum class Family : std::uint8_t { llama, gemma };
+/// In the hybrid family even layers are recurrent and have a shared expert, odd ones are gated
+/// attention without.
+enum class Family : std::uint8_t { llama, gemma, hybrid };
 
 struct TinySize {
   std::int64_t n_layers = 2;
@@ -46,6 +49,14 @@ struct TinySize {
   std::int64_t head_dim = 64;
   std::int64_t vocab = 40;
   std::int64_t window = 24;  // of every second layer of the gemma family
+  // Of the hybrid family:
+  std::int64_t n_key_heads = 2;
+  std::int64_t n_value_heads = 4;
+  std::int64_t key_dim = 32;
+  std::int64_t value_dim = 64;
+  HeadOrder order = HeadOrder::tiled;
+  std::int64_t n_experts = 3;
+  std::int64_t n_used = 2;
 };
 
 class TinyModel {
@@ -56,6 +67,7 @@ class TinyModel {
   [[nodiscard]] Graph record(RowBucket bucket) const;
   [[nodiscard]] const WeightTable& weights() const { return weights_.table(); }
   [[nodiscard]] KvCacheDesc kv_cache(DType dtype, std::int64_t n_blocks) const;
+  [[nodiscard]] StateCacheDesc states(std::int64_t n_slots) const;
   [[nodiscard]] const TinySize& size() const { return size_; }
 
   /// For tests of damaged weights.
@@ -67,10 +79,19 @@ class TinyModel {
   struct Layer {
     WeightId attn_norm, q, k, v, o, ffn_norm, gate, up, down;
     WeightId q_norm, k_norm, attn_post_norm, ffn_post_norm;  // gemma
+    // hybrid
+    WeightId qkv, z, write_gate, decay_gate, conv, rate, bias, head_norm, ssm_out;
+    WeightId router, share;
+    ExpertMatMul expert_gate, expert_up, expert_down;
   };
 
   WeightId matrix(const std::string& name, std::int64_t out, std::int64_t in);
+  WeightId experts(const std::string& name, std::int64_t out, std::int64_t in);
   WeightId norm(const std::string& name, std::int64_t n);
+  void add_hybrid_layer(const std::string& prefix, bool is_recurrent);
+  ValueId delta_net(GraphBuilder& g, const Layer& w, std::int64_t state_layer, ValueId x) const;
+  ValueId gated_attention(GraphBuilder& g, const Layer& w, std::int64_t kv_layer, ValueId x) const;
+  ValueId hybrid_layer(GraphBuilder& g, const Layer& w, std::int64_t layer, ValueId x) const;
   ValueId llama_layer(GraphBuilder& g, const Layer& w, std::int64_t layer, ValueId x) const;
   ValueId gemma_layer(GraphBuilder& g, const Layer& w, std::int64_t layer, ValueId x) const;
   [[nodiscard]] AttentionParams attention_params(std::int64_t layer) const;

@@ -27,6 +27,8 @@ class AttentionBlockKernel final : public LaunchKernel {
         params_(block.attention),
         max_partitions_(
             ceil_div(context.kv.n_blocks * graph::kv_block_tokens, graph::attention_partition)),
+        q_columns_(
+            block.q_columns.value_or(graph::ColumnPattern{params_.head_dim, 0, params_.head_dim})),
         q_(context.values, block.q),
         k_(context.values, block.k),
         v_(context.values, block.v),
@@ -96,7 +98,7 @@ class AttentionBlockKernel final : public LaunchKernel {
   [[nodiscard]] std::int64_t group() const { return params_.n_heads / params_.n_kv_heads; }
   [[nodiscard]] std::int64_t record() const { return partial_floats(params_.head_dim); }
   [[nodiscard]] std::int64_t query_bytes() const {
-    return round_up(q_.desc.rows * q_.desc.features * float_bytes, 64);
+    return round_up(q_.desc.rows * output_.desc.features * float_bytes, 64);
   }
   [[nodiscard]] std::int64_t split_rows() const {
     return max_partitions_ > 1 ? std::min(q_.desc.rows, max_split_rows) : 0;
@@ -194,7 +196,8 @@ class AttentionBlockKernel final : public LaunchKernel {
   }
   void finish(const RunContext& run, const float* total, std::int64_t row,
               std::int64_t kv_head) const {
-    float* out = output_.data(run) + row * q_.desc.features + kv_head * group() * params_.head_dim;
+    float* out =
+        output_.data(run) + row * output_.desc.features + kv_head * group() * params_.head_dim;
     for (std::int64_t head = 0; head < group(); ++head) {
       kernels_.finish_partial(params_.head_dim, total + head * record(),
                               out + head * params_.head_dim);
@@ -286,7 +289,7 @@ class AttentionBlockKernel final : public LaunchKernel {
     const std::int64_t head_dim = params_.head_dim;
     const float* q = q_.data(run) + row * q_.desc.features;
     for (std::int64_t head = 0; head < params_.n_heads; ++head) {
-      position_head(q_norm_, cosines, sines, q + head * head_dim,
+      position_head(q_norm_, cosines, sines, q + head * q_columns_.period + q_columns_.start,
                     queries(run, row, head / group()) + head % group() * head_dim);
     }
     const float* k = k_.data(run) + row * k_.desc.features;
@@ -321,7 +324,8 @@ class AttentionBlockKernel final : public LaunchKernel {
 
   const KernelSet& kernels_;
   graph::AttentionParams params_;
-  std::int64_t max_partitions_;  // of the longest context that the cache holds
+  std::int64_t max_partitions_;     // of the longest context that the cache holds
+  graph::ColumnPattern q_columns_;  // where the heads of q lie
   ValueRef q_, k_, v_, output_;
   std::optional<HeadNorm> q_norm_, k_norm_;
   std::optional<BoundRope> rope_;

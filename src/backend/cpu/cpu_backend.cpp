@@ -27,7 +27,23 @@ Result<std::unique_ptr<LaunchKernel>> bind_launch(const plan::Launch& launch,
   if (const auto* add = std::get_if<plan::NormAdd>(&launch)) {
     return bind_norm_add(*add, context);
   }
-  return bind_op(std::get<plan::OpLaunch>(launch), context);
+  if (const auto* gate = std::get_if<plan::ExpertGate>(&launch)) {
+    return bind_expert_gate(*gate, context);
+  }
+  if (const auto* down = std::get_if<plan::ExpertDown>(&launch)) {
+    return bind_expert_down(*down, context);
+  }
+  const auto& single = std::get<plan::OpLaunch>(launch);
+  if (std::holds_alternative<graph::CausalConv>(single.op)) {
+    return bind_causal_conv(single, context);
+  }
+  if (std::holds_alternative<graph::DeltaRule>(single.op)) {
+    return bind_delta_rule(single, context);
+  }
+  if (std::holds_alternative<graph::Router>(single.op)) {
+    return bind_router(single, context);
+  }
+  return bind_op(single, context);
 }
 
 namespace {
@@ -82,11 +98,13 @@ void grow(Buffer& buffer, std::int64_t bytes) {
 class CpuExecutable final : public Executable {
  public:
   CpuExecutable(graph::RowBucket bucket, std::vector<std::unique_ptr<LaunchKernel>> launches,
-                ValueRef logits, graph::HostKvCache& kv, Workspace& workspace, ThreadPool& pool)
+                ValueRef logits, graph::HostKvCache& kv, graph::HostStateCache& states,
+                Workspace& workspace, ThreadPool& pool)
       : bucket_(bucket),
         launches_(std::move(launches)),
         logits_(logits),
         kv_(kv),
+        states_(states),
         workspace_(workspace),
         pool_(pool) {}
 
@@ -94,6 +112,7 @@ class CpuExecutable final : public Executable {
     HEARTH_ASSERT(step.n_rows() <= bucket_.rows && step.n_logit_rows() <= bucket_.logit_rows);
     const RunContext run{.step = step,
                          .kv = kv_,
+                         .states = states_,
                          .arena = workspace_.arena.bytes().data(),
                          .shared_scratch = workspace_.shared.bytes().data(),
                          .private_scratch = workspace_.per_thread.bytes().data(),
@@ -113,6 +132,7 @@ class CpuExecutable final : public Executable {
   std::vector<std::unique_ptr<LaunchKernel>> launches_;
   ValueRef logits_;
   graph::HostKvCache& kv_;
+  graph::HostStateCache& states_;
   Workspace& workspace_;
   ThreadPool& pool_;
 };
@@ -120,11 +140,13 @@ class CpuExecutable final : public Executable {
 class CpuSession final : public Session {
  public:
   CpuSession(const graph::WeightTable& weights, const graph::KvCacheDesc& kv,
-             const KernelSet& kernels, ThreadPool& pool, const LayoutChoice& layout)
+             const graph::StateCacheDesc& states, const KernelSet& kernels, ThreadPool& pool,
+             const LayoutChoice& layout)
       : weights_(weights),
         layout_(layout),
         packed_(weights, kernels, pool, layout.tiles),
         kv_(kv),
+        states_(states),
         kernels_(kernels),
         pool_(pool) {}
 
@@ -144,12 +166,14 @@ class CpuSession final : public Session {
     workspace_.private_bytes = std::max(workspace_.private_bytes, round_up(private_bytes, 4096));
     grow(workspace_.per_thread, workspace_.private_bytes * pool_.n_threads());
     return std::make_unique<CpuExecutable>(plan.bucket, std::move(launches),
-                                           ValueRef(context.values, plan.logits), kv_, workspace_,
-                                           pool_);
+                                           ValueRef(context.values, plan.logits), kv_, states_,
+                                           workspace_, pool_);
   }
 
+  void copy_state(std::int64_t from, std::int64_t to) override { states_.copy(from, to); }
+
   [[nodiscard]] MemoryUse memory() const override {
-    return {packed_.bytes(), kv_.desc().bytes(), workspace_.bytes()};
+    return {packed_.bytes(), kv_.desc().bytes(), states_.desc().bytes(), workspace_.bytes()};
   }
   [[nodiscard]] std::string description() const override { return layout_.reason; }
 
@@ -158,6 +182,7 @@ class CpuSession final : public Session {
   LayoutChoice layout_;
   PackedWeights packed_;
   graph::HostKvCache kv_;
+  graph::HostStateCache states_;
   const KernelSet& kernels_;
   ThreadPool& pool_;
   Workspace workspace_;
@@ -175,8 +200,9 @@ class CpuBackend final : public Backend {
   [[nodiscard]] plan::Options plan_options() const override { return {.fuse = true}; }
 
   Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,
-                                        const graph::KvCacheDesc& kv) override {
-    return std::make_unique<CpuSession>(weights, kv, kernels_, pool_,
+                                        const graph::KvCacheDesc& kv,
+                                        const graph::StateCacheDesc& states) override {
+    return std::make_unique<CpuSession>(weights, kv, states, kernels_, pool_,
                                         choose_layout(layout_, weights, available_memory()));
   }
 

@@ -8,6 +8,7 @@
 #include "backend/cpu/packed_weights.h"
 #include "backend/cpu/thread_pool.h"
 #include "graph/kv_cache.h"
+#include "graph/state_cache.h"
 #include "plan/plan.h"
 
 namespace hearth::backend::cpu {
@@ -16,6 +17,7 @@ namespace hearth::backend::cpu {
 struct RunContext {
   const graph::StepView& step;
   graph::HostKvCache& kv;
+  graph::HostStateCache& states;
   std::byte* arena;
   std::byte* shared_scratch;   // one for all threads
   std::byte* private_scratch;  // one per thread, private_bytes apart
@@ -90,6 +92,16 @@ Result<std::unique_ptr<LaunchKernel>> bind_projection(const plan::Projection& pr
 std::unique_ptr<LaunchKernel> bind_attention_block(const plan::AttentionBlock& block,
                                                    const BindContext& context);
 std::unique_ptr<LaunchKernel> bind_norm_add(const plan::NormAdd& add, const BindContext& context);
+Result<std::unique_ptr<LaunchKernel>> bind_expert_gate(const plan::ExpertGate& gate,
+                                                       const BindContext& context);
+Result<std::unique_ptr<LaunchKernel>> bind_expert_down(const plan::ExpertDown& down,
+                                                       const BindContext& context);
+std::unique_ptr<LaunchKernel> bind_causal_conv(const plan::OpLaunch& launch,
+                                               const BindContext& context);
+std::unique_ptr<LaunchKernel> bind_delta_rule(const plan::OpLaunch& launch,
+                                              const BindContext& context);
+std::unique_ptr<LaunchKernel> bind_router(const plan::OpLaunch& launch, const BindContext& context);
+/// Any other op: runs its reference kernel.
 std::unique_ptr<LaunchKernel> bind_op(const plan::OpLaunch& op, const BindContext& context);
 
 }  // namespace hearth::backend::cpu

@@ -13,15 +13,16 @@ constexpr std::int64_t piece_bytes = 4 << 20;
 
 }  // namespace
 
-WeightMatrix PackedWeights::matrix(graph::WeightId weight) {
+WeightMatrix PackedWeights::matrix(graph::WeightId weight, std::int64_t piece_rows) {
   const auto& [name, tensor, is_mapped] = weights_[graph::index(weight)];
   const auto interleave = kernels_.interleave[static_cast<std::size_t>(tensor.dtype)];
-  if (!make_tiles_ || interleave == nullptr) {
+  const std::int64_t n_rows = tensor.shape.n_rows();
+  const bool has_whole_panels = piece_rows == n_rows || piece_rows % panel_rows == 0;
+  if (!make_tiles_ || interleave == nullptr || !has_whole_panels) {
     return {tensor.data.data(), false};
   }
   Buffer& tiles = tiles_[graph::index(weight)];
   if (tiles.size() == 0) {
-    const std::int64_t n_rows = tensor.shape[0];
     const std::int64_t n_in = tensor.shape.back();
     const std::int64_t row_bytes = quant::row_bytes(tensor.dtype, n_in);
     const std::int64_t n_panels = ceil_div(n_rows, panel_rows);

@@ -31,8 +31,10 @@ class PackedWeights {
         make_tiles_(make_tiles),
         tiles_(weights.size()) {}
 
-  /// The matrix of `weight`; its tiles are made at the first call. Throws std::bad_alloc.
-  WeightMatrix matrix(graph::WeightId weight);
+  /// The matrix of `weight`, or the matrices of all experts one after another; its tiles are made
+  /// at the first call. Products will begin at multiples of `piece_rows` rows: tiles are made if
+  /// those are whole panels, or the whole matrix. Throws std::bad_alloc.
+  WeightMatrix matrix(graph::WeightId weight, std::int64_t piece_rows);
   /// Bytes of all tiles.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 

@@ -1,6 +1,6 @@
-/// Projection: activations are normed and quantized once, then each thread computes a contiguous
-/// share of the output rows of every part. With few rows each thread prepares the activations for
-/// itself, which is cheaper than a barrier.
+/// Projection: activations are normed, gated and quantized once, then each thread computes a
+/// contiguous share of the output rows of every part. With few rows each thread prepares the
+/// activations for itself, which is cheaper than a barrier.
 
 #include <algorithm>
 #include <array>
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/cpu/carver.h"
 #include "backend/cpu/launch_kernel.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -17,7 +18,6 @@
 namespace hearth::backend::cpu {
 namespace {
 
-constexpr std::int64_t alignment = 64;        // bytes, between arrays in scratch
 constexpr std::int64_t max_private_rows = 4;  // up to here every thread prepares all rows itself
 // The activation blocks that integer formats use.
 constexpr std::array<int, 2> code_blocks{256, 32};
@@ -32,28 +32,23 @@ struct Part {
   ValueRef output;
 };
 
-/// Cuts scratch memory into arrays; without memory it only measures.
-class Carver {
- public:
-  explicit Carver(std::byte* base) : base_(base) {}
-
-  template <class T>
-  T* take(std::int64_t n) {
-    T* array = base_ == nullptr ? nullptr : as_array<T>(base_ + used_);
-    used_ += round_up(n * static_cast<std::int64_t>(sizeof(T)), alignment);
-    return array;
-  }
-  [[nodiscard]] std::int64_t used() const { return used_; }
-
- private:
-  std::byte* base_;
-  std::int64_t used_ = 0;
-};
-
 /// All forms of the activations that the parts of one projection need.
 struct Prepared {
-  float* normed = nullptr;                 // [rows, n_in], null without norm
+  float* values = nullptr;                 // [rows, n_in], null without norm and input gate
   std::array<ActivationStep*, 2> steps{};  // by code_blocks, [n_in / 256, rounded up][rows]
+};
+
+/// Some columns of a value that multiply others once they are activated.
+struct BoundGate {
+  BoundGate(const plan::Gate& gate, const BindContext& context)
+      : kind(gate.kind),
+        value(context.values, gate.value),
+        columns(gate.columns.value_or(
+            graph::ColumnPattern{value.desc.features, 0, value.desc.features})) {}
+
+  graph::ActivationKind kind;
+  ValueRef value;
+  graph::ColumnPattern columns;
 };
 
 class ProjectionKernel final : public LaunchKernel {
@@ -66,9 +61,16 @@ class ProjectionKernel final : public LaunchKernel {
         gate_(projection.gate) {
     if (projection.norm) {
       norm_weight_ = graph::f32_data(context.weights, projection.norm->weight);
+      norm_length_ = graph::tensor(context.weights, projection.norm->weight).shape.back();
       norm_eps_ = projection.norm->eps;
     }
-    if (projection.gate || projection.residual) {
+    if (projection.input_gate) {
+      input_gate_.emplace(*projection.input_gate, context);
+    }
+    if (projection.row_gate) {
+      row_gate_.emplace(*projection.row_gate, context);
+    }
+    if (projection.has_one_output()) {
       output_ = ValueRef(context.values, projection.output);
     }
     if (projection.residual) {
@@ -130,11 +132,13 @@ class ProjectionKernel final : public LaunchKernel {
 
  private:
   [[nodiscard]] std::int64_t n_in() const { return input_.desc.features; }
+  /// Whether what is multiplied is not the input as it is.
+  [[nodiscard]] bool changes_values() const { return norm_weight_ != nullptr || input_gate_; }
 
   Prepared carve(Carver& carver, std::int64_t rows) const {
     Prepared prepared;
-    if (norm_weight_ != nullptr) {
-      prepared.normed = carver.take<float>(rows * n_in());
+    if (changes_values()) {
+      prepared.values = carver.take<float>(rows * n_in());
     }
     for (std::size_t form = 0; form < code_blocks.size(); ++form) {
       if (needs_steps_[form]) {
@@ -148,10 +152,21 @@ class ProjectionKernel final : public LaunchKernel {
   void prepare_row(const RunContext& run, const Prepared& prepared, std::int64_t row,
                    std::int64_t n_rows) const {
     const float* x = input_.data(run) + row * n_in();
+    float* values = changes_values() ? prepared.values + row * n_in() : nullptr;
     if (norm_weight_ != nullptr) {
-      float* normed = prepared.normed + row * n_in();
-      kernels_.rms_norm(x, norm_weight_, n_in(), norm_eps_, normed);
-      x = normed;
+      for (std::int64_t at = 0; at < n_in(); at += norm_length_) {
+        kernels_.rms_norm(x + at, norm_weight_, norm_length_, norm_eps_, values + at);
+      }
+      x = values;
+    }
+    if (input_gate_) {
+      const auto& columns = input_gate_->columns;
+      const float* gate =
+          input_gate_->value.data(run) + row * input_gate_->value.desc.features + columns.start;
+      for (std::int64_t at = 0; at < n_in(); at += columns.width, gate += columns.period) {
+        kernels_.gate(input_gate_->kind, gate, x + at, columns.width, values + at);
+      }
+      x = values;
     }
     for (std::size_t form = 0; form < code_blocks.size(); ++form) {
       if (needs_steps_[form]) {
@@ -163,7 +178,7 @@ class ProjectionKernel final : public LaunchKernel {
   [[nodiscard]] ActivationRows activations(const RunContext& run, const Prepared& prepared,
                                            const Part& part) const {
     if (part.activation_block == 0) {
-      return {.values = norm_weight_ != nullptr ? prepared.normed : input_.data(run)};
+      return {.values = changes_values() ? prepared.values : input_.data(run)};
     }
     return {.steps = prepared.steps[part.activation_block == code_blocks[0] ? 0 : 1]};
   }
@@ -201,9 +216,17 @@ class ProjectionKernel final : public LaunchKernel {
   void run_part(const Worker& worker, const RunContext& run, const Prepared& prepared,
                 std::int64_t n_rows, const Part& part, std::byte* scratch) const {
     const auto share = share_of_rows(worker, part.n_out);
-    float* out = (residual_ ? output_ : part.output).data(run) + share.begin;
+    float* out = (residual_ || row_gate_ ? output_ : part.output).data(run) + share.begin;
     multiply(run, prepared, n_rows, part, share.begin, share.end - share.begin, out, part.n_out,
              scratch);
+    if (row_gate_) {
+      for (std::int64_t row = 0; row < n_rows; ++row) {
+        const float factor = graph::activate(row_gate_->kind, row_gate_->value.data(run)[row]);
+        for (std::int64_t o = 0; o < share.end - share.begin; ++o) {
+          out[row * part.n_out + o] *= factor;
+        }
+      }
+    }
     if (residual_) {
       const float* residual = residual_->data(run) + share.begin;
       for (std::int64_t row = 0; row < n_rows; ++row) {
@@ -232,12 +255,14 @@ class ProjectionKernel final : public LaunchKernel {
 
   const KernelSet& kernels_;
   ValueRef input_;
-  const float* norm_weight_ = nullptr;  // [n_in]
+  const float* norm_weight_ = nullptr;  // [norm_length]
+  std::int64_t norm_length_ = 0;        // divides n_in
   float norm_eps_ = 0;
   std::vector<Part> parts_;
   std::array<bool, 2> needs_steps_{};
   std::int64_t matmul_bytes_ = 0;
   std::optional<graph::ActivationKind> gate_;
+  std::optional<BoundGate> input_gate_, row_gate_;
   std::optional<ValueRef> residual_;
   ValueRef output_;  // of a gate or residual
 };
@@ -257,13 +282,13 @@ Result<std::unique_ptr<LaunchKernel>> bind_projection(const plan::Projection& pr
     const auto* layout = quant::integer_layout(weight.tensor.dtype);
     parts.push_back(
         {.dtype = weight.tensor.dtype,
-         .weights = context.packed.matrix(part.matmul.weight),
+         .weights = context.packed.matrix(part.matmul.weight, weight.tensor.shape[0]),
          .row_bytes = quant::row_bytes(weight.tensor.dtype, weight.tensor.shape.back()),
          .n_out = weight.tensor.shape[0],
          .bias = part.matmul.bias ? graph::f32_data(context.weights, *part.matmul.bias) : nullptr,
          .activation_block = layout != nullptr ? layout->activation_block : 0,
-         .output = projection.gate || projection.residual ? ValueRef{}
-                                                          : ValueRef(context.values, part.output)});
+         .output =
+             projection.has_one_output() ? ValueRef{} : ValueRef(context.values, part.output)});
   }
   return std::make_unique<ProjectionKernel>(projection, context, std::move(parts));
 }

@@ -1,5 +1,5 @@
-/// Launches without weights to stream: NormAdd shares out rows; a single op runs its reference
-/// kernel.
+/// Launches without weights to stream: NormAdd and Router share out rows; any other single op runs
+/// its reference kernel.
 
 #include <array>
 #include <span>
@@ -43,6 +43,34 @@ class NormAddKernel final : public LaunchKernel {
   float eps_;
 };
 
+class RouterKernel final : public LaunchKernel {
+ public:
+  RouterKernel(const plan::OpLaunch& launch, const BindContext& context)
+      : kernels_(context.kernels),
+        n_used_(std::get<graph::Router>(launch.op).n_used),
+        logits_(context.values, launch.inputs.front()),
+        output_(context.values, launch.output) {}
+
+  void run(const Worker& worker, const RunContext& run) const override {
+    const std::int64_t n_experts = logits_.desc.features;
+    auto* probabilities = as_array<float>(run.scratch_of(worker));
+    const auto share = worker.share(logits_.rows(run.step));
+    for (std::int64_t row = share.begin; row < share.end; ++row) {
+      kernels_.route(logits_.data(run) + row * n_experts, n_experts, n_used_, probabilities,
+                     output_.data(run) + row * output_.desc.features);
+    }
+  }
+
+  [[nodiscard]] std::int64_t private_bytes() const override {
+    return logits_.desc.features * static_cast<std::int64_t>(sizeof(float));
+  }
+
+ private:
+  const KernelSet& kernels_;
+  std::int64_t n_used_;
+  ValueRef logits_, output_;
+};
+
 /// Any op, by its definition, on one thread.
 class OpKernel final : public LaunchKernel {
  public:
@@ -57,7 +85,7 @@ class OpKernel final : public LaunchKernel {
     if (worker.index != 0) {
       return;
     }
-    const graph::OpContext context{weights_, run.step, run.kv};
+    const graph::OpContext context{weights_, run.step, run.kv, run.states};
     std::array<graph::ConstRows, max_inputs> inputs{};
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       inputs[i] = {inputs_[i].data(run), inputs_[i].rows(run.step), inputs_[i].desc.features};
@@ -81,6 +109,11 @@ class OpKernel final : public LaunchKernel {
 
 std::unique_ptr<LaunchKernel> bind_norm_add(const plan::NormAdd& add, const BindContext& context) {
   return std::make_unique<NormAddKernel>(add, context);
+}
+
+std::unique_ptr<LaunchKernel> bind_router(const plan::OpLaunch& launch,
+                                          const BindContext& context) {
+  return std::make_unique<RouterKernel>(launch, context);
 }
 
 std::unique_ptr<LaunchKernel> bind_op(const plan::OpLaunch& op, const BindContext& context) {

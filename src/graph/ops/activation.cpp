@@ -1,6 +1,5 @@
 #include "graph/ops/activation.h"
 
-#include "base/math.h"
 #include "graph/builder.h"
 
 namespace hearth::graph {
@@ -13,7 +12,7 @@ Result<ValueDesc> Activation::infer(std::span<const ValueDesc> inputs, const Wei
 void Activation::run(const OpContext&, std::span<const ConstRows> inputs, Rows out) const {
   const float* x = inputs[0].data;
   for (std::int64_t i = 0; i < out.elements(); ++i) {
-    out.data[i] = kind == ActivationKind::silu ? canonical_silu(x[i]) : canonical_gelu_tanh(x[i]);
+    out.data[i] = activate(kind, x[i]);
   }
 }
 

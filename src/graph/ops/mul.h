@@ -6,7 +6,7 @@ namespace hearth::graph {
 
 class GraphBuilder;
 
-/// a * b of equal shape.
+/// a * b, where b has the shape of a, or one number for each of its rows.
 struct Mul {
   static constexpr std::string_view name = "mul";
 

@@ -8,16 +8,18 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "graph/kv_cache.h"
+#include "graph/state_cache.h"
 #include "graph/step.h"
 #include "graph/value.h"
 
 namespace hearth::graph {
 
-/// Everything a reference kernel may read besides its inputs, and the cache that attention writes.
+/// Everything a reference kernel may read besides its inputs, and the caches that it writes.
 struct OpContext {
   const WeightTable& weights;
   const StepView& step;
   HostKvCache& kv;
+  HostStateCache& states;
 };
 
 /// The rows of an activation that are alive in this step: [rows, features], rows one after another.
@@ -46,6 +48,10 @@ inline const TensorView& tensor(const WeightTable& weights, WeightId id) {
 inline const float* f32_data(const WeightTable& weights, WeightId id) {
   return as_array<float>(tensor(weights, id).data.data());
 }
+
+/// For shape rules: the named weight must be F32 and have exactly this shape.
+Result<void> expect_f32_weight(std::string_view op, const WeightTable& weights, WeightId id,
+                               const Shape& expected);
 
 /// For shape rules: both inputs have the same rows and features, and so has the result.
 Result<ValueDesc> expect_equal_shapes(std::string_view op, std::span<const ValueDesc> inputs);

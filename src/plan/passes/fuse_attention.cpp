@@ -4,9 +4,10 @@
 namespace hearth::plan {
 namespace {
 
-/// Walks back from an operand of attention over the single-use RoPE and per-head norm that produced
-/// it.
+/// Walks back from an operand of attention over the single-use RoPE, per-head norm and columns that
+/// produced it.
 struct Prologue {
+  std::optional<graph::ColumnPattern> columns;
   std::optional<graph::RopeParams> rope;
   std::optional<graph::RmsNorm> norm;
   graph::ValueId input{};
@@ -36,6 +37,16 @@ Prologue find_prologue(const Draft& draft, const Uses& uses, graph::ValueId oper
     found.absorbed.insert(at);
     found.input = reads(draft.launches[at]).front();
   }
+  if (!uses.only_reader(found.input)) {
+    return found;
+  }
+  const std::size_t first = uses.writer(found.input);
+  if (const auto* columns = as_op<graph::Columns>(draft.launches[first]);
+      columns != nullptr && columns->pattern.width == head_dim) {
+    found.columns = columns->pattern;
+    found.absorbed.insert(first);
+    found.input = reads(draft.launches[first]).front();
+  }
   return found;
 }
 
@@ -53,6 +64,7 @@ void fuse_attention(Draft& draft) {
     AttentionBlock block{.q = single.inputs[0],
                          .k = single.inputs[1],
                          .v = single.inputs[2],
+                         .q_columns = {},
                          .q_norm = {},
                          .k_norm = {},
                          .rope = {},
@@ -61,9 +73,11 @@ void fuse_attention(Draft& draft) {
     Prologue q = find_prologue(draft, uses, block.q, attention->params.head_dim);
     Prologue k = find_prologue(draft, uses, block.k, attention->params.head_dim);
     const bool whole_heads = !q.rope || q.rope->head_dim == attention->params.head_dim;
-    if (q.rope == k.rope && whole_heads) {  // one rotation for both, as every model here has
+    if (q.rope == k.rope && whole_heads &&
+        !k.columns) {  // one rotation for both, as every model here has
       block.q = q.input;
       block.k = k.input;
+      block.q_columns = q.columns;
       block.q_norm = q.norm;
       block.k_norm = k.norm;
       block.rope = q.rope;

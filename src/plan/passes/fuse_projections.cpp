@@ -9,12 +9,24 @@
 namespace hearth::plan {
 namespace {
 
-/// The full-row RMSNorm that writes `value`, if all readers of `value` are in `group`.
+/// Whether this launch reads `value` and can norm it by itself.
+bool is_expert_gate_of(const Launch& launch, graph::ValueId value) {
+  const auto* gate = std::get_if<ExpertGate>(&launch);
+  return gate != nullptr && gate->input == value;
+}
+
+/// The full-row RMSNorm that writes `value`, if all readers of `value` are in `group` or norm it by
+/// themselves.
 const OpLaunch* absorbable_norm(const Draft& draft, const Uses& uses, graph::ValueId value,
                                 const std::vector<std::size_t>& group) {
   const auto& launch = draft.launches[uses.writer(value)];
   const auto* norm = as_op<graph::RmsNorm>(launch);
-  if (norm == nullptr || value == draft.logits || uses.readers(value) != group) {
+  const auto& readers = uses.readers(value);
+  const bool all_absorb = std::all_of(readers.begin(), readers.end(), [&](std::size_t reader) {
+    return std::find(group.begin(), group.end(), reader) != group.end() ||
+           is_expert_gate_of(draft.launches[reader], value);
+  });
+  if (norm == nullptr || value == draft.logits || !all_absorb) {
     return nullptr;
   }
   const bool full_row = draft.weights[graph::index(norm->weight)].tensor.shape.back() ==
@@ -49,6 +61,13 @@ void fuse_projections(Draft& draft) {
     if (const auto* norm = absorbable_norm(draft, uses, input, group)) {
       projection.norm = std::get<graph::RmsNorm>(norm->op);
       projection.input = norm->inputs.front();
+      for (const auto reader : uses.readers(input)) {
+        if (is_expert_gate_of(draft.launches[reader], input)) {
+          auto& gate = std::get<ExpertGate>(fused[reader]);
+          gate.norm = projection.norm;
+          gate.input = projection.input;
+        }
+      }
       dropped.insert(uses.writer(input));
     }
     fused[i] = std::move(projection);

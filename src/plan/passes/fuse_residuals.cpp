@@ -9,10 +9,11 @@ graph::ValueId other_operand(const OpLaunch& add, graph::ValueId value) {
   return add.inputs[0] == value ? add.inputs[1] : add.inputs[0];
 }
 
-bool is_plain_single(const Launch& launch) {
+/// Whether a residual may be added to what this launch writes.
+bool takes_residual(const Launch& launch) {
   const auto* projection = std::get_if<Projection>(&launch);
-  return projection != nullptr && projection->parts.size() == 1 && !projection->gate &&
-         !projection->residual;
+  return std::holds_alternative<ExpertDown>(launch) ||
+         (projection != nullptr && projection->parts.size() == 1 && !projection->residual);
 }
 
 }  // namespace
@@ -23,7 +24,7 @@ void fuse_residuals(Draft& draft) {
   for (std::size_t i = 0; i < draft.launches.size(); ++i) {
     auto& launch = draft.launches[i];
     const bool norm = as_op<graph::RmsNorm>(launch) != nullptr;
-    if (!norm && !is_plain_single(launch)) {
+    if (!norm && !takes_residual(launch)) {
       continue;
     }
     const graph::ValueId result = writes(launch).front();
@@ -41,6 +42,9 @@ void fuse_residuals(Draft& draft) {
       const auto& single = std::get<OpLaunch>(launch);
       launch =
           NormAdd{single.inputs.front(), std::get<graph::RmsNorm>(single.op), residual, add.output};
+    } else if (auto* down = std::get_if<ExpertDown>(&launch)) {
+      down->residual = residual;
+      down->output = add.output;
     } else {
       auto& projection = std::get<Projection>(launch);
       projection.residual = residual;

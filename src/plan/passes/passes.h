@@ -17,11 +17,19 @@ struct Draft {
   std::vector<Launch> launches;
 };
 
-/// matmuls of one input become one Projection, and the RMSNorm before them becomes its prologue.
+/// The products of chosen experts become ExpertGate and ExpertDown.
+void fuse_experts(Draft& draft);
+/// matmuls of one input become one Projection, and the RMSNorm before them becomes its prologue, as
+/// it does for an ExpertGate that reads the same.
 void fuse_projections(Draft& draft);
 /// activation and mul after a two-part projection become its gate.
 void fuse_gates(Draft& draft);
-/// add after a one-part projection becomes its residual; add after an RMSNorm becomes NormAdd.
+/// mul of a [normed] value by an activation, before a Projection, becomes its input gate.
+void fuse_input_gates(Draft& draft);
+/// mul of a one-part projection by the activation of one number per row becomes its row gate.
+void fuse_row_gates(Draft& draft);
+/// add after a one-part projection or an ExpertDown becomes its residual; add after an RMSNorm
+/// becomes NormAdd.
 void fuse_residuals(Draft& draft);
 /// per-head norms and RoPE of q and k join their attention.
 void fuse_attention(Draft& draft);

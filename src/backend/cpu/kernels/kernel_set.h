@@ -58,6 +58,31 @@ struct AttendTask {
   std::byte* scratch;      // attend_scratch_bytes(params), private to the thread
 };
 
+/// One token of a strip of a head's memory, as in graph/ops/delta_rule.h.
+struct DeltaTask {
+  float* memory;  // [key_dim][16]
+  std::int64_t key_dim;
+  const float* q;  // [key_dim], normalised as k is
+  const float* k;
+  const float* v;  // [16]
+  float decay;
+  float beta;
+  float* out;  // [16]
+};
+
+/// One token of up to conv_block neighbouring channels, as in graph/ops/causal_conv.h.
+struct ConvTask {
+  std::int64_t n_channels;
+  std::int64_t taps;
+  const float* weights;  // [taps][conv_block]
+  float* ring;           // [taps - 1][ring_stride], from the first of these channels on
+  std::int64_t ring_stride;
+  std::int64_t position;
+  const float* x;  // [n_channels]
+  float* out;
+};
+inline constexpr std::int64_t conv_block = 64;
+
 /// From here on unpacking weights for tile instructions pays.
 inline constexpr std::int64_t min_many_rows = 64;
 
@@ -104,9 +129,18 @@ struct KernelSet {
                       const float* in, float* out);
   /// graph::rms_norm_run.
   void (*rms_norm)(const float* x, const float* weight, std::int64_t n, float eps, float* y);
-  /// out = activation(gate) * up, n values; out may be gate.
+  /// out = activation(gate) * up, n values; out may be gate or up.
   void (*gate)(graph::ActivationKind kind, const float* gate, const float* up, std::int64_t n,
                float* out);
+  /// graph::unit_vector.
+  void (*unit_vector)(const float* x, std::int64_t n, float scale, float* y);
+  void (*delta)(const DeltaTask& task);
+  void (*conv)(const ConvTask& task);
+  /// graph::route_row.
+  void (*route)(const float* logits, std::int64_t n_experts, std::int64_t n_used,
+                float* probabilities, float* routing);
+  /// sum += weight * x by fused multiply-adds, n values.
+  void (*add_scaled)(float weight, const float* x, std::int64_t n, float* sum);
 
   /// The kernel for n_rows activation rows; null where the type has none.
   [[nodiscard]] MatmulKernel matmul_for(DType dtype, std::int64_t n_rows) const {

@@ -12,6 +12,7 @@ namespace {
 #include "backend/cpu/kernels/interleave.inl"
 #include "backend/cpu/kernels/matmul_float.inl"
 #include "backend/cpu/kernels/matmul_integer.inl"
+#include "backend/cpu/kernels/recurrent.inl"
 
 /// n values as steps `stride` apart.
 [[HEARTH_TARGET, gnu::flatten]] void quantize_row(const float* x, std::int64_t n, int block,
@@ -53,14 +54,30 @@ namespace {
 
 [[HEARTH_TARGET, gnu::flatten]] void gate_values(graph::ActivationKind kind, const float* gate,
                                                  const float* up, std::int64_t n, float* out) {
-  if (kind == graph::ActivationKind::silu) {
+  const auto gate_with = [&](auto activation) {
     for (std::int64_t i = 0; i < n; ++i) {
-      out[i] = canonical_silu(gate[i]) * up[i];
+      out[i] = activation(gate[i]) * up[i];
     }
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) {
-      out[i] = canonical_gelu_tanh(gate[i]) * up[i];
-    }
+  };
+  switch (kind) {
+    case graph::ActivationKind::silu:
+      return gate_with(canonical_silu);
+    case graph::ActivationKind::gelu_tanh:
+      return gate_with(canonical_gelu_tanh);
+    case graph::ActivationKind::sigmoid:
+      return gate_with(canonical_sigmoid);
+  }
+}
+
+[[HEARTH_TARGET, gnu::flatten]] void route(const float* logits, std::int64_t n_experts,
+                                           std::int64_t n_used, float* probabilities,
+                                           float* routing) {
+  graph::route_row(logits, n_experts, n_used, probabilities, routing);
+}
+
+[[HEARTH_TARGET]] void add_scaled(float weight, const float* x, std::int64_t n, float* sum) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    sum[i] = std::fma(weight, x[i], sum[i]);
   }
 }
 
@@ -76,7 +93,12 @@ KernelSet make_kernel_set(std::string_view name) {
                 .rope_angles = rope_angles,
                 .rotate_head = rotate_head,
                 .rms_norm = rms_norm,
-                .gate = gate_values};
+                .gate = gate_values,
+                .unit_vector = unit_vector,
+                .delta = delta_strip,
+                .conv = conv_channels,
+                .route = route,
+                .add_scaled = add_scaled};
   quant::AllQuantTypes::for_each([&]<class Q>() {
     const auto dtype = static_cast<std::size_t>(Q::info.dtype);
     if constexpr (quant::HasIntegerForm<Q>) {
