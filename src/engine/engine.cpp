@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 #include <utility>
 
@@ -46,34 +47,39 @@ std::optional<FinishReason> TokenStream::finish_reason() const {
 }
 
 Result<std::unique_ptr<Engine>> Engine::create(const model::Model& model, backend::Backend& backend,
-                                               const EngineOptions& wanted) {
+                                               const EngineOptions& wanted,
+                                               std::unique_ptr<Drafter> drafter) {
   EngineOptions options = wanted;
   options.context = options.context == 0 ? model.params().context : options.context;
-  if (options.context < 1 || options.max_sequences < 1 ||
+  const std::int64_t max_depth = drafter ? options.speculation.max_depth : 0;
+  if (options.context < 1 || options.max_sequences < 1 || max_depth < 0 ||
       options.max_rows < options.max_sequences) {
     return fail(ErrorCode::invalid_argument,
-                "context {}, {} sequences, {} rows per step: expected at least 1 each and a row "
-                "for every sequence",
-                options.context, options.max_sequences, options.max_rows);
+                "context {}, {} sequences, {} rows per step, {} guesses: expected at least 1, 1, a "
+                "row for every sequence, 0",
+                options.context, options.max_sequences, options.max_rows, max_depth);
   }
-  HEARTH_ASSIGN(
-      auto runner,
-      Runner::create(
-          model, backend,
-          {.kv_dtype = options.kv_dtype,
-           .n_kv_blocks = options.max_sequences * ceil_div(options.context, graph::kv_block_tokens),
-           .n_state_slots = options.max_sequences,
-           .max_rows = std::min(options.max_rows, options.context * options.max_sequences),
-           .max_logit_rows = options.max_sequences}));
-  return std::unique_ptr<Engine>(new Engine(model, options, std::move(runner)));
+  const std::int64_t max_rows = std::min(options.max_rows, options.context * options.max_sequences);
+  const std::int64_t max_decode_rows = options.max_sequences * (1 + max_depth);
+  HEARTH_ASSIGN(auto runner,
+                Runner::create(model, backend,
+                               {.kv_dtype = options.kv_dtype,
+                                .n_kv_blocks = options.max_sequences *
+                                               ceil_div(options.context, graph::kv_block_tokens),
+                                .n_state_slots = max_decode_rows,
+                                .max_rows = max_rows,
+                                .max_logit_rows = std::min(max_decode_rows, max_rows)}));
+  return std::unique_ptr<Engine>(new Engine(model, options, std::move(runner), std::move(drafter)));
 }
 
 Engine::Engine(const model::Model& model, const EngineOptions& options,
-               std::unique_ptr<Runner> runner)
+               std::unique_ptr<Runner> runner, std::unique_ptr<Drafter> drafter)
     : model_(model),
       options_(options),
       runner_(std::move(runner)),
+      speculation_(options.speculation, std::move(drafter)),
       blocks_(runner_->options().n_kv_blocks),
+      seats_(options.max_sequences),
       state_slots_(runner_->options().n_state_slots),
       sampler_(static_cast<std::size_t>(model.params().vocab)) {}
 
@@ -111,17 +117,15 @@ Result<void> Engine::check(const Request& request) const {
 Result<bool> Engine::step() {
   admit_waiting();
   std::vector<Sequence*> running;
-  std::vector<std::int64_t> pending;
   for (const auto& sequence : sequences_) {
     if (sequence->is_running()) {
       running.push_back(sequence.get());
-      pending.push_back(sequence->n_pending());
     }
   }
   if (running.empty()) {
     return false;
   }
-  if (auto done = run_step(running, share_rows(pending, runner_->options().max_rows)); !done) {
+  if (auto done = run_step(running); !done) {
     for (auto* sequence : running) {
       sequence->error = done.error();
       finish(*sequence);
@@ -140,12 +144,19 @@ void Engine::admit_waiting() {
     }
     // First come, first served. The blocks for the longest possible answer are taken at once, so
     // that an admitted sequence never runs out.
+    sequence->limit = longest(*sequence);
     if (n_running == options_.max_sequences ||
-        !blocks_.allocate(ceil_div(longest(*sequence), graph::kv_block_tokens),
+        !blocks_.allocate(ceil_div(sequence->limit, graph::kv_block_tokens),
                           sequence->block_table)) {
       return;
     }
-    sequence->state_slot = state_slots_.allocate();  // there is one for every running sequence
+    // Of these there are enough for as many sequences as may run.
+    sequence->seat = seats_.allocate();
+    sequence->state_slot = state_slots_.allocate();
+    for (std::int64_t i = 0; i < speculation_.max_depth(); ++i) {
+      sequence->spare_slots.push_back(state_slots_.allocate());
+    }
+    speculation_.admit(*sequence);
     ++n_running;
   }
 }
@@ -157,30 +168,64 @@ std::int64_t Engine::longest(const Sequence& sequence) const {
   return n_prompt + (wanted < 0 ? room : std::min(wanted, room));
 }
 
-Result<void> Engine::run_step(const std::vector<Sequence*>& running,
-                              const std::vector<std::int64_t>& rows) {
+Result<void> Engine::run_step(const std::vector<Sequence*>& running) {
+  HEARTH_TRY(speculation_.draft(running));
+  std::vector<std::int64_t> pending;
+  for (const auto* sequence : running) {
+    pending.push_back(sequence->n_pending() + static_cast<std::int64_t>(sequence->drafts.size()));
+  }
+  const auto rows = share_rows(pending, runner_->options().max_rows);
   step_block_.clear();
   for (std::size_t i = 0; i < running.size(); ++i) {
-    const auto& sequence = *running[i];
-    const auto slot = step_block_.add_sequence(sequence.block_table, sequence.state_slot);
-    for (std::int64_t j = 0; j < rows[i]; ++j) {
-      const std::size_t position = sequence.n_computed + static_cast<std::size_t>(j);
-      const bool is_last = position + 1 == sequence.tokens.size();
-      step_block_.add_row(slot, sequence.tokens[position], static_cast<std::int64_t>(position),
-                          is_last);
-    }
+    add_rows(*running[i], rows[i]);
   }
-  HEARTH_ASSIGN(const auto logits, runner_->run(step_block_.view()));
-  const auto vocab = static_cast<std::size_t>(model_.params().vocab);
-  std::size_t logit_row = 0;
+  const auto start = std::chrono::steady_clock::now();
+  HEARTH_ASSIGN(auto logits, runner_->run(step_block_.view()));
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   for (std::size_t i = 0; i < running.size(); ++i) {
-    auto& sequence = *running[i];
-    sequence.n_computed += static_cast<std::size_t>(rows[i]);
-    if (sequence.n_pending() == 0) {
-      choose_token(sequence, logits.subspan(logit_row++ * vocab, vocab));
-    }
+    const std::int64_t n_taken = take_rows(*running[i], rows[i], logits);
+    logits = logits.subspan(static_cast<std::size_t>(n_taken * model_.params().vocab));
   }
+  speculation_.record_step(time.count());
   return {};
+}
+
+void Engine::add_rows(const Sequence& sequence, std::int64_t n_rows) {
+  const auto index = step_block_.add_sequence(sequence.block_table, sequence.state_slot);
+  const std::size_t n_tokens = sequence.tokens.size();
+  const std::size_t end = sequence.n_computed + static_cast<std::size_t>(n_rows);
+  for (std::size_t position = sequence.n_computed; position < end; ++position) {
+    const bool is_guess = position >= n_tokens;
+    step_block_.add_row(index,
+                        is_guess ? sequence.drafts[position - n_tokens] : sequence.tokens[position],
+                        static_cast<std::int64_t>(position), position + 1 >= n_tokens,
+                        is_guess ? sequence.spare_slots[position - n_tokens] : sequence.state_slot);
+  }
+}
+
+std::int64_t Engine::take_rows(Sequence& sequence, std::int64_t n_rows,
+                               std::span<const float> logits) {
+  const std::int64_t n_tokens = std::min(n_rows, sequence.n_pending());
+  sequence.n_computed += static_cast<std::size_t>(n_tokens);
+  if (sequence.n_pending() > 0) {
+    return 0;
+  }
+  const auto vocab = static_cast<std::size_t>(model_.params().vocab);
+  const auto drafts = std::exchange(sequence.drafts, {});
+  const auto n_checked = static_cast<std::size_t>(n_rows - n_tokens);
+  choose_token(sequence, logits.first(vocab));
+  std::size_t n_accepted = 0;
+  while (n_accepted < n_checked && sequence.is_running() &&
+         sequence.tokens.back() == drafts[n_accepted]) {
+    // The guess is the token that was chosen, so its row stands.
+    std::swap(sequence.state_slot, sequence.spare_slots[n_accepted]);
+    ++sequence.n_computed;
+    ++n_accepted;
+    choose_token(sequence, logits.subspan(n_accepted * vocab, vocab));
+  }
+  speculation_.record_guesses(static_cast<std::int64_t>(n_checked),
+                              static_cast<std::int64_t>(n_accepted));
+  return 1 + static_cast<std::int64_t>(n_checked);
 }
 
 void Engine::choose_token(Sequence& sequence, std::span<const float> logits) {
@@ -212,7 +257,12 @@ void Engine::choose_token(Sequence& sequence, std::span<const float> logits) {
 
 void Engine::finish(Sequence& sequence) {
   blocks_.free(sequence.block_table);
+  seats_.free(sequence.seat);
   state_slots_.free(sequence.state_slot);
+  for (auto& slot : sequence.spare_slots) {
+    state_slots_.free(slot);
+  }
+  sequence.spare_slots.clear();
 }
 
 void Engine::cancel(SequenceId id) {

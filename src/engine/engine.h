@@ -9,6 +9,7 @@
 #include "engine/kv/block_pool.h"
 #include "engine/runner.h"
 #include "engine/sequence.h"
+#include "engine/speculate/speculation.h"
 #include "engine/state/slot_pool.h"
 #include "engine/step_block.h"
 #include "model/model.h"
@@ -48,6 +49,7 @@ struct EngineOptions {
   std::int64_t max_sequences = 1;  // running at the same time; more wait
   std::int64_t max_rows = 512;     // rows of one step: prompts are read in chunks of at most this
   DType kv_dtype = DType::f16;
+  SpeculationOptions speculation;  // for a drafter, if there is one
 };
 
 /// Serves requests on one model: admits them against the KV cache, shares the rows of each step
@@ -55,11 +57,12 @@ struct EngineOptions {
 /// a time.
 class Engine {
  public:
-  /// `model` and `backend` must outlive it. Errors: invalid_argument for options out of range;
-  /// those of Runner.
+  /// `model` and `backend` must outlive it. With a drafter, answers take less time and have the
+  /// same tokens. Errors: invalid_argument for options out of range; those of Runner.
   static Result<std::unique_ptr<Engine>> create(const model::Model& model,
                                                 backend::Backend& backend,
-                                                const EngineOptions& options);
+                                                const EngineOptions& options,
+                                                std::unique_ptr<Drafter> drafter = nullptr);
 
   /// Errors: invalid_argument for an empty prompt, a token outside the vocabulary, a prompt that
   /// leaves no room for an answer in the context (the message gives both lengths), or sampling
@@ -74,18 +77,25 @@ class Engine {
   [[nodiscard]] std::int64_t n_free_blocks() const { return blocks_.n_free(); }
   [[nodiscard]] std::int64_t n_free_state_slots() const { return state_slots_.n_free(); }
   [[nodiscard]] Runner& runner() { return *runner_; }
+  [[nodiscard]] const Speculation& speculation() const { return speculation_; }
 
  private:
   friend class TokenStream;
 
-  Engine(const model::Model& model, const EngineOptions& options, std::unique_ptr<Runner> runner);
+  Engine(const model::Model& model, const EngineOptions& options, std::unique_ptr<Runner> runner,
+         std::unique_ptr<Drafter> drafter);
 
   [[nodiscard]] Result<void> check(const Request& request) const;
   void admit_waiting();
   /// Tokens of prompt and answer together, at most.
   [[nodiscard]] std::int64_t longest(const Sequence& sequence) const;
-  Result<void> run_step(const std::vector<Sequence*>& running,
-                        const std::vector<std::int64_t>& rows);
+  Result<void> run_step(const std::vector<Sequence*>& running);
+  /// Puts the next n_rows tokens of the sequence, the guesses behind them included, into the step.
+  void add_rows(const Sequence& sequence, std::int64_t n_rows);
+  /// Takes what the step has computed for those rows. `logits` begins with those of the sequence's
+  /// last token and guesses, as far as they were among the rows. Returns how many logit rows those
+  /// were.
+  std::int64_t take_rows(Sequence& sequence, std::int64_t n_rows, std::span<const float> logits);
   void choose_token(Sequence& sequence, std::span<const float> logits);
   void finish(Sequence& sequence);
   void cancel(SequenceId id);
@@ -94,7 +104,9 @@ class Engine {
   const model::Model& model_;
   EngineOptions options_;
   std::unique_ptr<Runner> runner_;
+  Speculation speculation_;
   BlockPool blocks_;
+  SlotPool seats_;
   SlotPool state_slots_;
   sampling::Sampler sampler_;
   StepBlock step_block_;

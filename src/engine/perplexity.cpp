@@ -39,7 +39,8 @@ Result<void> score_piece(Runner& runner, std::span<const TokenId> piece, StepBlo
       return position >= context / 2 && position + 1 < context;
     };
     for (std::int64_t position = begin; position < end; ++position) {
-      step.add_row(slot, piece[static_cast<std::size_t>(position)], position, is_scored(position));
+      step.add_row(slot, piece[static_cast<std::size_t>(position)], position, is_scored(position),
+                   0);
     }
     HEARTH_ASSIGN(auto logits, runner.run(step.view()));
     for (std::int64_t position = begin; position < end; ++position) {

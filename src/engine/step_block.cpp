@@ -10,6 +10,7 @@ void StepBlock::clear() {
   sequences_.clear();
   logit_rows_.clear();
   state_slots_.clear();
+  state_targets_.clear();
   tables_.clear();
 }
 
@@ -21,13 +22,14 @@ std::int32_t StepBlock::add_sequence(std::span<const std::int32_t> block_table,
 }
 
 void StepBlock::add_row(std::int32_t sequence, TokenId token, std::int64_t position,
-                        bool wants_logits) {
+                        bool wants_logits, std::int32_t state_target) {
   if (wants_logits) {
     logit_rows_.push_back(static_cast<std::int32_t>(n_rows()));
   }
   tokens_.push_back(token);
   positions_.push_back(static_cast<std::int32_t>(position));
   sequences_.push_back(sequence);
+  state_targets_.push_back(state_target);
 }
 
 graph::StepView StepBlock::view() {
@@ -47,7 +49,8 @@ graph::StepView StepBlock::view() {
           .logit_rows = logit_rows_,
           .block_tables = block_tables_,
           .table_stride = static_cast<std::int64_t>(stride),
-          .state_slots = state_slots_};
+          .state_slots = state_slots_,
+          .state_targets = state_targets_};
 }
 
 }  // namespace hearth::engine

@@ -16,7 +16,10 @@ class StepBlock {
 
   /// Adds a sequence with its block table and state slot; returns its index for add_row().
   std::int32_t add_sequence(std::span<const std::int32_t> block_table, std::int32_t state_slot);
-  void add_row(std::int32_t sequence, TokenId token, std::int64_t position, bool wants_logits);
+  /// The next row of that sequence, whose rows follow each other. The recurrent state after it goes
+  /// to the slot `state_target`.
+  void add_row(std::int32_t sequence, TokenId token, std::int64_t position, bool wants_logits,
+               std::int32_t state_target);
 
   [[nodiscard]] std::int64_t n_rows() const { return static_cast<std::int64_t>(tokens_.size()); }
   /// Valid until the next change.
@@ -27,6 +30,7 @@ class StepBlock {
   std::vector<std::int32_t> positions_;
   std::vector<std::int32_t> sequences_;
   std::vector<std::int32_t> logit_rows_;
+  std::vector<std::int32_t> state_targets_;
   std::vector<std::int32_t> state_slots_;  // per sequence
   std::vector<std::span<const std::int32_t>> tables_;
   std::vector<std::int32_t> block_tables_;  // tables_ padded to equal length

@@ -41,6 +41,27 @@ HostStateCache::HostStateCache(StateCacheDesc desc) : desc_(std::move(desc)) {
   storage_ = Buffer(desc_.bytes());
 }
 
+float* HostStateCache::memory_for(const StepView& step, std::int64_t row, std::int64_t layer,
+                                  std::int64_t at, std::int64_t n) {
+  const std::int64_t after = step.state_after(row);
+  float* part = memory(layer, after) + at;
+  if (step.positions[static_cast<std::size_t>(row)] == 0) {
+    std::fill_n(part, n, 0.0f);
+  } else if (const std::int64_t before = step.state_before(row); before != after) {
+    std::copy_n(memory(layer, before) + at, n, part);
+  }
+  return part;
+}
+
+float* HostStateCache::ring_for(const StepView& step, std::int64_t row, std::int64_t layer,
+                                std::int64_t at, std::int64_t n) {
+  const auto& desc = desc_.layers[static_cast<std::size_t>(layer)];
+  for (std::int64_t i = 0; i < desc.conv_taps - 1; ++i) {
+    memory_for(step, row, layer, desc.memory_floats() + i * desc.conv_channels + at, n);
+  }
+  return ring(layer, step.state_after(row)) + at;
+}
+
 void HostStateCache::copy(std::int64_t from, std::int64_t to) {
   HEARTH_ASSERT(from >= 0 && from < desc_.n_slots && to >= 0 && to < desc_.n_slots);
   if (from != to) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "graph/step.h"
 #include "tensor/buffer.h"
 
 namespace hearth::graph {
@@ -60,6 +61,15 @@ class HostStateCache {
   [[nodiscard]] float* ring(std::int64_t layer, std::int64_t slot) {
     return memory(layer, slot) + desc_.layers[static_cast<std::size_t>(layer)].memory_floats();
   }
+  /// The part of a layer's memory that begins at float `at`, with n floats, as it has to be before
+  /// a row: zeroes at position 0, else what it was after the row before. It is in the slot in which
+  /// the state after the row goes, to be changed there.
+  float* memory_for(const StepView& step, std::int64_t row, std::int64_t layer, std::int64_t at,
+                    std::int64_t n);
+  /// The same for n channels of the ring, from channel `at` on; its rows are conv_channels apart.
+  float* ring_for(const StepView& step, std::int64_t row, std::int64_t layer, std::int64_t at,
+                  std::int64_t n);
+
   /// Makes slot `to` what slot `from` is: a snapshot, or the restoring of one.
   void copy(std::int64_t from, std::int64_t to);
 

@@ -13,8 +13,8 @@ namespace hearth::graph {
 inline constexpr int kv_block_tokens = 16;
 
 /// Borrowed view of one step: a ragged batch of rows from several sequences. A row is one token of
-/// one sequence: a prompt chunk contributes many rows, a decoding sequence one. Rows of a sequence
-/// stand in ascending position.
+/// one sequence: a prompt chunk contributes many rows, a decoding sequence one, or several where
+/// guesses are checked. The rows of a sequence follow each other, in ascending position.
 struct StepView {
   std::span<const TokenId> tokens;          // [n_rows]
   std::span<const std::int32_t> positions;  // [n_rows], the token's index in its sequence
@@ -24,8 +24,11 @@ struct StepView {
   /// [n_sequences, table_stride]: entry i is the block of positions 16 i ... 16 i + 15.
   std::span<const std::int32_t> block_tables;
   std::int64_t table_stride = 0;
-  /// [n_sequences]: where each keeps its recurrent state; may be empty for models without any.
+  /// [n_sequences]: where each has its recurrent state; may be empty for models without any.
   std::span<const std::int32_t> state_slots;
+  /// [n_rows]: where the state after each row goes, from which the next row of the sequence goes
+  /// on. Rows that may turn out wrong leave earlier states alone. Empty: all stay in state_slots.
+  std::span<const std::int32_t> state_targets;
 
   [[nodiscard]] std::int64_t n_rows() const { return static_cast<std::int64_t>(tokens.size()); }
   [[nodiscard]] std::int64_t n_logit_rows() const {
@@ -36,9 +39,15 @@ struct StepView {
   [[nodiscard]] const std::int32_t* block_table(std::int64_t row) const {
     return block_tables.data() + sequences[static_cast<std::size_t>(row)] * table_stride;
   }
-  /// The state slot of the sequence that `row` belongs to.
-  [[nodiscard]] std::int64_t state_slot(std::int64_t row) const {
-    return state_slots[static_cast<std::size_t>(sequences[static_cast<std::size_t>(row)])];
+  /// The slots of the state before and after `row`.
+  [[nodiscard]] std::int64_t state_before(std::int64_t row) const {
+    const auto i = static_cast<std::size_t>(row);
+    const bool is_first = i == 0 || sequences[i - 1] != sequences[i];
+    return is_first || state_targets.empty() ? state_slots[static_cast<std::size_t>(sequences[i])]
+                                             : state_targets[i - 1];
+  }
+  [[nodiscard]] std::int64_t state_after(std::int64_t row) const {
+    return state_targets.empty() ? state_before(row) : state_targets[static_cast<std::size_t>(row)];
   }
 };
 

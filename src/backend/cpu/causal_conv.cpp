@@ -50,17 +50,11 @@ class CausalConvKernel final : public LaunchKernel {
   void run_row(const RunContext& run, std::int64_t row, std::int64_t first, std::int64_t n,
                const float* block_weights) const {
     const std::int64_t position = run.step.positions[static_cast<std::size_t>(row)];
-    float* ring = run.states.ring(layer_, run.step.state_slot(row)) + first;
-    if (position == 0) {
-      for (std::int64_t i = 0; i < taps_ - 1; ++i) {
-        std::fill_n(ring + i * channels(), n, 0.0f);
-      }
-    }
     const std::int64_t at = row * channels() + first;
     kernels_.conv({.n_channels = n,
                    .taps = taps_,
                    .weights = block_weights,
-                   .ring = ring,
+                   .ring = run.states.ring_for(run.step, row, layer_, first, n),
                    .ring_stride = channels(),
                    .position = position,
                    .x = x_.data(run) + at,

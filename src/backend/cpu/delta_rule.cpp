@@ -97,13 +97,9 @@ class DeltaRuleKernel final : public LaunchKernel {
   void step(const RunContext& run, std::int64_t head, std::int64_t strip, std::int64_t row,
             const HeadInputs& inputs) const {
     const std::int64_t column = head * params_.value_dim + strip * graph::state_strip;
-    float* memory =
-        run.states.memory(params_.layer, run.step.state_slot(row)) + column * params_.key_dim;
-    if (run.step.positions[static_cast<std::size_t>(row)] == 0) {
-      std::fill_n(memory, params_.key_dim * graph::state_strip, 0.0f);
-    }
     kernels_.delta(
-        {.memory = memory,
+        {.memory = run.states.memory_for(run.step, row, params_.layer, column * params_.key_dim,
+                                         params_.key_dim * graph::state_strip),
          .key_dim = params_.key_dim,
          .q = inputs.q,
          .k = inputs.k,

@@ -1,6 +1,5 @@
 #include "graph/ops/causal_conv.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/fail.h"
@@ -27,10 +26,7 @@ void CausalConv::run(const OpContext& context, std::span<const ConstRows> inputs
   const std::int64_t channels = out.features;
   for (std::int64_t row = 0; row < out.rows; ++row) {
     const std::int64_t position = context.step.positions[static_cast<std::size_t>(row)];
-    float* ring = context.states.ring(layer, context.step.state_slot(row));
-    if (position == 0) {
-      std::fill_n(ring, ring_rows * channels, 0.0f);
-    }
+    float* ring = context.states.ring_for(context.step, row, layer, 0, channels);
     for (std::int64_t channel = 0; channel < channels; ++channel) {
       const float* w = f32_data(context.weights, weight) + channel * taps;
       // Position p - ring_rows + j is in the ring's row (p + j) mod ring_rows.

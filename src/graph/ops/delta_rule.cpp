@@ -1,6 +1,5 @@
 #include "graph/ops/delta_rule.h"
 
-#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -84,10 +83,8 @@ void DeltaRule::run(const OpContext& context, std::span<const ConstRows> inputs,
   const std::int64_t head_floats = params.key_dim * params.value_dim;
   HeadInputs x{.q = std::vector<float>(key_dim), .k = std::vector<float>(key_dim)};
   for (std::int64_t row = 0; row < out.rows; ++row) {
-    float* memory = context.states.memory(params.layer, context.step.state_slot(row));
-    if (context.step.positions[static_cast<std::size_t>(row)] == 0) {
-      std::fill_n(memory, params.n_value_heads * head_floats, 0.0f);
-    }
+    float* memory = context.states.memory_for(context.step, row, params.layer, 0,
+                                              params.n_value_heads * head_floats);
     const float* q = inputs[0].row(row);
     const float* k = q + params.key_features();
     const float* v = k + params.key_features();
