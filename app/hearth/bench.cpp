@@ -21,16 +21,19 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "commands.h"
+#include "draft_options.h"
 #include "engine/engine.h"
 #include "model_options.h"
 #include "printable.h"
 #include "quantiles.h"
+#include "run_report.h"
 
 namespace hearth::app {
 namespace {
 
 struct BenchOptions {
   ModelOptions model;
+  DraftOptions draft;
   std::int64_t n_prompt = 512;
   std::int64_t n_decode = 128;
   int n_rounds = 5;
@@ -106,10 +109,11 @@ Result<void> check_against_reference(const OpenModel& open, DType kv_dtype) {
 
 /// One sample per round of each.
 struct Samples {
-  std::vector<double> prefill;   // tokens/s
-  std::vector<double> decode;    // tokens/s
-  std::vector<double> stream;    // bytes/s, two per round
-  std::vector<double> fraction;  // of the stream, by decode
+  std::vector<double> prefill;         // tokens/s
+  std::vector<double> decode;          // tokens/s
+  std::vector<double> stream;          // bytes/s, two per round
+  std::vector<double> fraction;        // of the stream, by decode
+  nlohmann::ordered_json speculation;  // over all rounds
 
   [[nodiscard]] double stream_spread() const {
     const auto [lowest, highest] = std::minmax_element(stream.begin(), stream.end());
@@ -125,11 +129,11 @@ std::int64_t bytes_per_token(const plan::StepCost& cost, std::int64_t n_decode) 
 Result<Samples> measure(const OpenModel& open, const BenchOptions& options,
                         std::int64_t& token_bytes, Console& console) {
   const auto& model = *open.model;
-  HEARTH_ASSIGN(
-      const auto engine,
-      engine::Engine::create(model, *open.backend,
-                             {.context = std::max(options.n_prompt + 1, options.n_decode + 2),
-                              .kv_dtype = options.model.kv_dtype}));
+  HEARTH_ASSIGN(const auto opened,
+                open_engine(open, options.draft,
+                            {.context = std::max(options.n_prompt + 1, options.n_decode + 2),
+                             .kv_dtype = options.model.kv_dtype}));
+  const auto& engine = opened.engine;
   HEARTH_ASSIGN(const auto cost, engine->runner().cost(1, 1));
   token_bytes = bytes_per_token(cost, options.n_decode);
   HEARTH_ASSIGN(const auto prompt, prose_tokens(model, options.n_prompt));
@@ -153,6 +157,7 @@ Result<Samples> measure(const OpenModel& open, const BenchOptions& options,
     samples.stream.insert(samples.stream.end(), {before, after});
     samples.fraction.push_back(samples.decode.back() * static_cast<double>(token_bytes) /
                                ((before + after) / 2));
+    samples.speculation = to_json(engine->speculation());
     if (console.talk_is_terminal) {
       console.talk << format("\rround {}/{} ", round, options.n_rounds) << std::flush;
     }
@@ -189,7 +194,8 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
         {"bytes_per_token", token_bytes},
         {"read_stream_bytes_per_s", quantiles_json(quantiles_of(samples.stream))},
         {"read_stream_spread", samples.stream_spread()},
-        {"decode_fraction_of_stream", quantiles_json(quantiles_of(samples.fraction))}};
+        {"decode_fraction_of_stream", quantiles_json(quantiles_of(samples.fraction))},
+        {"speculation", samples.speculation}};
     console.out << json.dump(2) << '\n';
   } else {
     std::ostream& out = console.out;
@@ -201,6 +207,11 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
                   static_cast<double>(token_bytes) / 1e6);
     print_line(out, "read stream", samples.stream, 1e-9, "GB/s");
     print_line(out, "of the stream", samples.fraction, 100, "%");
+    if (const auto& drafts = samples.speculation; !drafts.is_null()) {
+      out << format("{:<16}{} of {} accepted, {:.2f} s saved\n", "drafts",
+                    drafts["accepted"].get<std::int64_t>(), drafts["drafted"].get<std::int64_t>(),
+                    drafts["saved_seconds"].get<double>());
+    }
   }
   if (samples.stream_spread() > max_stream_spread) {
     console.talk << format(
@@ -239,6 +250,7 @@ Action declare_bench(CLI::App& app) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_flag("--no-check", options->no_check, "Do not compare with the reference first");
+  add_draft_options(app, options->draft);
   add_backend_options(app, options->model);
   app.add_flag("--json", options->json, "Print one JSON object");
   return [options](Console& console) { return bench(*options, console); };

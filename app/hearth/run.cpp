@@ -146,6 +146,7 @@ Action declare_run(CLI::App& app) {
   app.add_option("--stop", options->stops, "Text that ends the answer; may be repeated")
       ->allow_extra_args(false);
   add_sampling_options(app, options->sampling);
+  add_draft_options(app, options->draft);
   add_backend_options(app, options->model);
   app.add_flag("--json", options->json, "Print one JSON object about the answer");
   app.add_flag("--verbose", options->verbose, "Print times and memory after the answer");

@@ -21,13 +21,13 @@ double mebibytes(std::int64_t bytes) {
 void tell_ending(const RunSession& session, const Answer& answer) {
   if (answer.ending == Ending::context_full) {
     warn(session.console, format("the answer stops here because the context of {} tokens is full",
-                                 session.engine->context()));
+                                 session.engine().context()));
   }
 }
 
 void tell_timings(const RunSession& session, const Turn& turn) {
   const auto& timings = turn.answer.timings;
-  const auto memory = session.engine->runner().memory();
+  const auto memory = session.engine().runner().memory();
   session.console.talk
       << format("load         {:.0f} ms, {}\n", session.load_time.count(),
                 session.open.backend->description())
@@ -40,13 +40,34 @@ void tell_timings(const RunSession& session, const Turn& turn) {
              "{:.1f}\n",
              mebibytes(session.open.weight_bytes()), mebibytes(memory.weight_bytes),
              mebibytes(memory.kv_bytes), mebibytes(memory.workspace_bytes))
-      << format("layout       {}\n", session.engine->runner().layout())
+      << format("layout       {}\n", session.engine().runner().layout())
       << format("seed         {}\n", session.sampling.seed);
+  const auto& speculation = session.engine().speculation();
+  if (speculation.drafter() != nullptr) {
+    const auto report = speculation.report();
+    session.console.talk << format(
+        "drafts       {} of {} accepted in {} steps, {:.2f} s saved, by {}\n", report.n_accepted,
+        report.n_drafted, report.n_steps, report.saved_seconds,
+        speculation.drafter()->description());
+  }
+}
+
+nlohmann::ordered_json to_json(const engine::Speculation& speculation) {
+  if (speculation.drafter() == nullptr) {
+    return nullptr;
+  }
+  const auto report = speculation.report();
+  return {{"drafter", replace_invalid_utf8(speculation.drafter()->description())},
+          {"steps", report.n_steps},
+          {"drafted", report.n_drafted},
+          {"accepted", report.n_accepted},
+          {"draft_seconds", report.draft_seconds},
+          {"saved_seconds", report.saved_seconds}};
 }
 
 nlohmann::ordered_json to_json(const RunSession& session, const Turn& turn) {
   const auto& timings = turn.answer.timings;
-  const auto memory = session.engine->runner().memory();
+  const auto memory = session.engine().runner().memory();
   nlohmann::ordered_json tokens = nlohmann::ordered_json::array();
   for (const auto token : turn.answer.tokens) {
     tokens.push_back(static_cast<std::int32_t>(token));
@@ -71,6 +92,7 @@ nlohmann::ordered_json to_json(const RunSession& session, const Turn& turn) {
         {"weight_bytes", memory.weight_bytes},
         {"kv_bytes", memory.kv_bytes},
         {"workspace_bytes", memory.workspace_bytes}}},
+      {"speculation", to_json(session.engine().speculation())},
   };
 }
 

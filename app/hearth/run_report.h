@@ -12,6 +12,9 @@ void tell_ending(const RunSession& session, const Answer& answer);
 /// Times, memory and seed, one per line on `talk`.
 void tell_timings(const RunSession& session, const Turn& turn);
 
+/// What guessing has done; null where nothing is guessed.
+nlohmann::ordered_json to_json(const engine::Speculation& speculation);
+
 /// Everything about one answer. `first_token_ms` counts from the start of loading.
 nlohmann::ordered_json to_json(const RunSession& session, const Turn& turn);
 

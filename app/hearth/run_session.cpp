@@ -43,9 +43,8 @@ Result<RunSession> open_session(const RunOptions& options, Console& console) {
   add_warnings(options, model, prompter, warnings);
   const std::int64_t context =
       options.context > 0 ? options.context : std::min(model.params().context, default_context);
-  HEARTH_ASSIGN(auto engine,
-                engine::Engine::create(model, *open.backend,
-                                       {.context = context, .kv_dtype = options.model.kv_dtype}));
+  HEARTH_ASSIGN(auto opened, open_engine(open, options.draft,
+                                         {.context = context, .kv_dtype = options.model.kv_dtype}));
   for (const auto& warning : warnings) {
     warn(console, warning);
   }
@@ -54,7 +53,7 @@ Result<RunSession> open_session(const RunOptions& options, Console& console) {
                     .open = std::move(open),
                     .prompter = std::move(prompter),
                     .sampling = std::move(sampling),
-                    .engine = std::move(engine),
+                    .opened = std::move(opened),
                     .load_time = Clock::now() - start};
 }
 
@@ -66,7 +65,7 @@ Result<Turn> take_turn(RunSession& session, const std::vector<chat::Message>& me
                                           : session.prompter.complete(
                                                 std::get<std::string>(messages.back().content)));
   const Milliseconds encoding = Clock::now() - start;
-  HEARTH_ASSIGN(auto reply, answer(*session.engine,
+  HEARTH_ASSIGN(auto reply, answer(session.engine(),
                                    {.request = {.prompt = std::move(prompt),
                                                 .sampling = session.sampling,
                                                 .max_tokens = session.options.max_tokens},

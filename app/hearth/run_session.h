@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "chat/conversation.h"
 #include "console.h"
+#include "draft_options.h"
 #include "engine/engine.h"
 #include "model_options.h"
 #include "prompt.h"
@@ -29,6 +30,7 @@ inline constexpr std::int64_t default_context = 4096;
 struct RunOptions {
   ModelOptions model;
   SamplingOptions sampling;
+  DraftOptions draft;
   std::optional<std::string> prompt;
   std::string system;
   std::vector<std::string> stops;
@@ -46,8 +48,10 @@ struct RunSession {
   OpenModel open;
   Prompter prompter;
   sampling::SamplingParams sampling;
-  std::unique_ptr<engine::Engine> engine;
+  OpenEngine opened;
   Milliseconds load_time{};
+
+  [[nodiscard]] engine::Engine& engine() const { return *opened.engine; }
 };
 
 /// Opens the model; what is odd about it is told as warnings. Errors: those of every part.
