@@ -9,8 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "graph/kv_cache.h"
-#include "graph/state_cache.h"
+#include "graph/caches.h"
 #include "graph/step.h"
 #include "graph/value.h"
 #include "plan/plan.h"
@@ -33,7 +32,7 @@ class Executable {
 struct MemoryUse {
   std::int64_t weight_bytes = 0;  // copied; 0 where the file mapping itself is used
   std::int64_t kv_bytes = 0;
-  std::int64_t state_bytes = 0;      // recurrent state, all slots
+  std::int64_t state_bytes = 0;      // recurrent state, all slots, and rows kept between graphs
   std::int64_t workspace_bytes = 0;  // arena and kernel scratch, shared by all executables
 };
 
@@ -71,8 +70,7 @@ class Backend {
   /// Brings a model onto the device: maps, uploads or repacks the weights and allocates the caches,
   /// whose descs have passed check(). Errors: out_of_memory, unsupported.
   virtual Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,
-                                                const graph::KvCacheDesc& kv,
-                                                const graph::StateCacheDesc& states) = 0;
+                                                const graph::CacheDescs& caches) = 0;
 };
 
 }  // namespace hearth::backend

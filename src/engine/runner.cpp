@@ -25,19 +25,20 @@ std::int64_t row_bucket(std::int64_t n, std::int64_t limit) {
 Result<std::unique_ptr<Runner>> Runner::create(const model::Model& model, backend::Backend& backend,
                                                const RunnerOptions& options) {
   std::unique_ptr<Runner> runner(new Runner(model, backend, options));
-  const graph::KvCacheDesc kv{options.kv_dtype, options.n_kv_blocks, model.kv_layers()};
-  HEARTH_TRY(kv.check());
-  const graph::StateCacheDesc states{options.n_state_slots, model.state_layers()};
-  HEARTH_TRY(states.check());
+  const graph::CacheDescs caches{
+      .kv = {options.kv_dtype, options.n_kv_blocks, model.kv_layers()},
+      .states = {options.n_state_slots, model.state_layers()},
+  };
+  HEARTH_TRY(caches.check());
   try {
-    HEARTH_ASSIGN(runner->session_, backend.open(model.weights(), kv, states));
+    HEARTH_ASSIGN(runner->session_, backend.open(model.weights(), caches));
     HEARTH_TRY(runner->bucket_for(options.max_rows, options.max_logit_rows));
   } catch (const std::bad_alloc&) {
     return fail(
         ErrorCode::out_of_memory,
         "{}: the KV cache of {} bytes, the recurrent state of {} bytes and the workspace do "
         "not fit in memory",
-        model.name(), kv.bytes(), states.bytes());
+        model.name(), caches.kv.bytes(), caches.states.bytes());
   }
   return runner;
 }

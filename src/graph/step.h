@@ -29,6 +29,9 @@ struct StepView {
   /// [n_rows]: where the state after each row goes, from which the next row of the sequence goes
   /// on. Rows that may turn out wrong leave earlier states alone. Empty: all stay in state_slots.
   std::span<const std::int32_t> state_targets;
+  /// [n_rows]: places in the row store, for graphs that load rows and for graphs that store them.
+  std::span<const std::int32_t> row_sources;
+  std::span<const std::int32_t> row_targets;
 
   [[nodiscard]] std::int64_t n_rows() const { return static_cast<std::int64_t>(tokens.size()); }
   [[nodiscard]] std::int64_t n_logit_rows() const {

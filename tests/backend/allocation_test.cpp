@@ -54,7 +54,7 @@ TEST(CpuExecutable, AllocatesNothingWhileItRuns) {
     const graph::TinyModel model(family, {}, {quant::find("Q4_1")->dtype, DType::f16});
     const auto backend = make_cpu_backend({.n_threads = 2}).value();
     const auto session =
-        backend->open(model.weights(), model.kv_cache(DType::f16, n_blocks), model.states(1))
+        backend->open(model.weights(), {model.kv_cache(DType::f16, n_blocks), model.states(1), {}})
             .value();
     const auto executable = session
                                 ->compile(plan::make_plan(model.record({16, 2}), model.weights(),

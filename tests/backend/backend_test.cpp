@@ -45,8 +45,9 @@ TEST(CpuBackend, SaysHowManyThreadsAndWhichKernelsItUses) {
 
 TEST(ReferenceBackend, RefusesAFusedPlan) {
   const TinyModel model(Family::llama, {.n_layers = 1}, {DType::f16});
-  const auto session =
-      make_reference_backend()->open(model.weights(), model.kv_cache(DType::f16, 2), {}).value();
+  const auto session = make_reference_backend()
+                           ->open(model.weights(), {model.kv_cache(DType::f16, 2), {}, {}})
+                           .value();
   const auto plan = plan::make_plan(model.record({4, 1}), model.weights(), {.fuse = true});
   const auto executable = session->compile(plan);
   ASSERT_FALSE(executable.has_value());
@@ -56,7 +57,8 @@ TEST(ReferenceBackend, RefusesAFusedPlan) {
 /// Bytes that a session copies of the weights of one plan.
 std::int64_t copied_bytes(const TinyModel& model, WeightLayout layout) {
   const auto backend = make_cpu_backend({.n_threads = 2, .layout = layout}).value();
-  const auto session = backend->open(model.weights(), model.kv_cache(DType::f16, 2), {}).value();
+  const auto session =
+      backend->open(model.weights(), {model.kv_cache(DType::f16, 2), {}, {}}).value();
   const auto plan = plan::make_plan(model.record({4, 1}), model.weights(), backend->plan_options());
   EXPECT_TRUE(session->compile(plan).has_value());
   EXPECT_TRUE(session->compile(plan).has_value());  // finds the tiles made
@@ -83,7 +85,7 @@ TEST(Session, CountsTheCacheAndAWorkspaceThatSmallerBucketsShare) {
   const TinyModel model(Family::llama, {}, {DType::f16});
   const auto backend = make_cpu_backend({.n_threads = 2, .layout = WeightLayout::mapped}).value();
   const auto kv = model.kv_cache(DType::f16, 10);
-  const auto session = backend->open(model.weights(), kv, {}).value();
+  const auto session = backend->open(model.weights(), {kv, {}, {}}).value();
   EXPECT_EQ(session->memory().weight_bytes, 0);
   EXPECT_EQ(session->memory().kv_bytes, kv.bytes());
   EXPECT_EQ(session->memory().workspace_bytes, 0);

@@ -76,10 +76,10 @@ Logits run_schedule(Backend& backend, const graph::TinyModel& model, DType kv_dt
   for (std::int32_t i = 0; i < n_sequences; ++i) {
     state_slots.push_back(n_sequences - i);
   }
-  auto session =
-      backend
-          .open(model.weights(), model.kv_cache(kv_dtype, n_blocks), model.states(n_sequences + 1))
-          .value();
+  auto session = backend
+                     .open(model.weights(),
+                           {model.kv_cache(kv_dtype, n_blocks), model.states(n_sequences + 1), {}})
+                     .value();
   const auto rows =
       static_cast<std::int64_t>(std::min(schedule.chunk, longest) * sequences.size()) +
       schedule.spare_bucket_rows;

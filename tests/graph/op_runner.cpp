@@ -52,7 +52,8 @@ Result<Matrix> run_with(const AnyOp& op, const WeightTable& weights,
   }
   Matrix out{desc->rows, desc->features,
              std::vector<float>(static_cast<std::size_t>(desc->rows * desc->features))};
-  const OpContext context{weights, view, kv, states};
+  HostRowStore no_rows(RowStoreDesc{});
+  const OpContext context{weights, view, kv, states, no_rows};
   std::visit(
       [&](const auto& each) { each.run(context, rows, {out.data.data(), out.rows, out.features}); },
       op);

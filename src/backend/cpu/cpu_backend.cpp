@@ -98,21 +98,20 @@ void grow(Buffer& buffer, std::int64_t bytes) {
 class CpuExecutable final : public Executable {
  public:
   CpuExecutable(graph::RowBucket bucket, std::vector<std::unique_ptr<LaunchKernel>> launches,
-                ValueRef logits, graph::HostKvCache& kv, graph::HostStateCache& states,
-                Workspace& workspace, ThreadPool& pool)
+                ValueRef logits, graph::HostCaches& caches, Workspace& workspace, ThreadPool& pool)
       : bucket_(bucket),
         launches_(std::move(launches)),
         logits_(logits),
-        kv_(kv),
-        states_(states),
+        caches_(caches),
         workspace_(workspace),
         pool_(pool) {}
 
   Result<std::span<const float>> run(const graph::StepView& step) override {
     HEARTH_ASSERT(step.n_rows() <= bucket_.rows && step.n_logit_rows() <= bucket_.logit_rows);
     const RunContext run{.step = step,
-                         .kv = kv_,
-                         .states = states_,
+                         .kv = caches_.kv,
+                         .states = caches_.states,
+                         .rows = caches_.rows,
                          .arena = workspace_.arena.bytes().data(),
                          .shared_scratch = workspace_.shared.bytes().data(),
                          .private_scratch = workspace_.per_thread.bytes().data(),
@@ -131,27 +130,24 @@ class CpuExecutable final : public Executable {
   graph::RowBucket bucket_;
   std::vector<std::unique_ptr<LaunchKernel>> launches_;
   ValueRef logits_;
-  graph::HostKvCache& kv_;
-  graph::HostStateCache& states_;
+  graph::HostCaches& caches_;
   Workspace& workspace_;
   ThreadPool& pool_;
 };
 
 class CpuSession final : public Session {
  public:
-  CpuSession(const graph::WeightTable& weights, const graph::KvCacheDesc& kv,
-             const graph::StateCacheDesc& states, const KernelSet& kernels, ThreadPool& pool,
-             const LayoutChoice& layout)
+  CpuSession(const graph::WeightTable& weights, const graph::CacheDescs& caches,
+             const KernelSet& kernels, ThreadPool& pool, const LayoutChoice& layout)
       : weights_(weights),
         layout_(layout),
         packed_(weights, kernels, pool, layout.tiles),
-        kv_(kv),
-        states_(states),
+        caches_(caches),
         kernels_(kernels),
         pool_(pool) {}
 
   Result<std::unique_ptr<Executable>> compile(const plan::Plan& plan) override {
-    const BindContext context{kernels_, weights_, packed_, ValueMap(plan), kv_.desc()};
+    const BindContext context{kernels_, weights_, packed_, ValueMap(plan), caches_.kv.desc()};
     std::vector<std::unique_ptr<LaunchKernel>> launches;
     std::int64_t shared_bytes = 0;
     std::int64_t private_bytes = 0;
@@ -166,14 +162,15 @@ class CpuSession final : public Session {
     workspace_.private_bytes = std::max(workspace_.private_bytes, round_up(private_bytes, 4096));
     grow(workspace_.per_thread, workspace_.private_bytes * pool_.n_threads());
     return std::make_unique<CpuExecutable>(plan.bucket, std::move(launches),
-                                           ValueRef(context.values, plan.logits), kv_, states_,
+                                           ValueRef(context.values, plan.logits), caches_,
                                            workspace_, pool_);
   }
 
-  void copy_state(std::int64_t from, std::int64_t to) override { states_.copy(from, to); }
+  void copy_state(std::int64_t from, std::int64_t to) override { caches_.states.copy(from, to); }
 
   [[nodiscard]] MemoryUse memory() const override {
-    return {packed_.bytes(), kv_.desc().bytes(), states_.desc().bytes(), workspace_.bytes()};
+    return {packed_.bytes(), caches_.kv.desc().bytes(),
+            caches_.states.desc().bytes() + caches_.rows.desc().bytes(), workspace_.bytes()};
   }
   [[nodiscard]] std::string description() const override { return layout_.reason; }
 
@@ -181,8 +178,7 @@ class CpuSession final : public Session {
   const graph::WeightTable& weights_;
   LayoutChoice layout_;
   PackedWeights packed_;
-  graph::HostKvCache kv_;
-  graph::HostStateCache states_;
+  graph::HostCaches caches_;
   const KernelSet& kernels_;
   ThreadPool& pool_;
   Workspace workspace_;
@@ -200,9 +196,8 @@ class CpuBackend final : public Backend {
   [[nodiscard]] plan::Options plan_options() const override { return {.fuse = true}; }
 
   Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,
-                                        const graph::KvCacheDesc& kv,
-                                        const graph::StateCacheDesc& states) override {
-    return std::make_unique<CpuSession>(weights, kv, states, kernels_, pool_,
+                                        const graph::CacheDescs& caches) override {
+    return std::make_unique<CpuSession>(weights, caches, kernels_, pool_,
                                         choose_layout(layout_, weights, available_memory()));
   }
 

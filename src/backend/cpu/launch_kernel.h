@@ -7,8 +7,7 @@
 #include "backend/cpu/kernels/kernel_set.h"
 #include "backend/cpu/packed_weights.h"
 #include "backend/cpu/thread_pool.h"
-#include "graph/kv_cache.h"
-#include "graph/state_cache.h"
+#include "graph/caches.h"
 #include "plan/plan.h"
 
 namespace hearth::backend::cpu {
@@ -18,6 +17,7 @@ struct RunContext {
   const graph::StepView& step;
   graph::HostKvCache& kv;
   graph::HostStateCache& states;
+  graph::HostRowStore& rows;
   std::byte* arena;
   std::byte* shared_scratch;   // one for all threads
   std::byte* private_scratch;  // one per thread, private_bytes apart

@@ -85,7 +85,7 @@ class OpKernel final : public LaunchKernel {
     if (worker.index != 0) {
       return;
     }
-    const graph::OpContext context{weights_, run.step, run.kv, run.states};
+    const graph::OpContext context{weights_, run.step, run.kv, run.states, run.rows};
     std::array<graph::ConstRows, max_inputs> inputs{};
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       inputs[i] = {inputs_[i].data(run), inputs_[i].rows(run.step), inputs_[i].desc.features};

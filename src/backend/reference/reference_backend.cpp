@@ -16,18 +16,16 @@ std::int64_t live_rows(const graph::ValueDesc& desc, const graph::StepView& step
 
 class ReferenceExecutable final : public Executable {
  public:
-  ReferenceExecutable(plan::Plan plan, const graph::WeightTable& weights, graph::HostKvCache& kv,
-                      graph::HostStateCache& states)
+  ReferenceExecutable(plan::Plan plan, const graph::WeightTable& weights, graph::HostCaches& caches)
       : plan_(std::move(plan)),
         weights_(weights),
-        kv_(kv),
-        states_(states),
+        caches_(caches),
         arena_(plan_.cost.arena_bytes) {}
 
   Result<std::span<const float>> run(const graph::StepView& step) override {
     HEARTH_ASSERT(step.n_rows() <= plan_.bucket.rows &&
                   step.n_logit_rows() <= plan_.bucket.logit_rows);
-    const graph::OpContext context{weights_, step, kv_, states_};
+    const graph::OpContext context{weights_, step, caches_.kv, caches_.states, caches_.rows};
     for (const auto& launch : plan_.launches) {
       const auto& single = std::get<plan::OpLaunch>(launch);
       std::vector<graph::ConstRows> inputs;
@@ -52,16 +50,14 @@ class ReferenceExecutable final : public Executable {
 
   plan::Plan plan_;
   const graph::WeightTable& weights_;
-  graph::HostKvCache& kv_;
-  graph::HostStateCache& states_;
+  graph::HostCaches& caches_;
   Buffer arena_;
 };
 
 class ReferenceSession final : public Session {
  public:
-  ReferenceSession(const graph::WeightTable& weights, const graph::KvCacheDesc& kv,
-                   const graph::StateCacheDesc& states)
-      : weights_(weights), kv_(kv), states_(states) {}
+  ReferenceSession(const graph::WeightTable& weights, const graph::CacheDescs& caches)
+      : weights_(weights), caches_(caches) {}
 
   Result<std::unique_ptr<Executable>> compile(const plan::Plan& plan) override {
     const bool unfused = std::all_of(
@@ -71,13 +67,14 @@ class ReferenceSession final : public Session {
       return fail(ErrorCode::unsupported, "the reference backend runs unfused plans only");
     }
     workspace_bytes_ += plan.cost.arena_bytes;
-    return std::make_unique<ReferenceExecutable>(plan, weights_, kv_, states_);
+    return std::make_unique<ReferenceExecutable>(plan, weights_, caches_);
   }
 
-  void copy_state(std::int64_t from, std::int64_t to) override { states_.copy(from, to); }
+  void copy_state(std::int64_t from, std::int64_t to) override { caches_.states.copy(from, to); }
 
   [[nodiscard]] MemoryUse memory() const override {
-    return {0, kv_.desc().bytes(), states_.desc().bytes(), workspace_bytes_};
+    return {0, caches_.kv.desc().bytes(),
+            caches_.states.desc().bytes() + caches_.rows.desc().bytes(), workspace_bytes_};
   }
   [[nodiscard]] std::string description() const override {
     return "weights read in place from the file";
@@ -85,8 +82,7 @@ class ReferenceSession final : public Session {
 
  private:
   const graph::WeightTable& weights_;
-  graph::HostKvCache kv_;
-  graph::HostStateCache states_;
+  graph::HostCaches caches_;
   std::int64_t workspace_bytes_ = 0;
 };
 
@@ -99,9 +95,8 @@ class ReferenceBackend final : public Backend {
   [[nodiscard]] plan::Options plan_options() const override { return {.fuse = false}; }
 
   Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,
-                                        const graph::KvCacheDesc& kv,
-                                        const graph::StateCacheDesc& states) override {
-    return std::make_unique<ReferenceSession>(weights, kv, states);
+                                        const graph::CacheDescs& caches) override {
+    return std::make_unique<ReferenceSession>(weights, caches);
   }
 };
 

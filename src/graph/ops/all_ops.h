@@ -10,6 +10,7 @@
 #include "graph/ops/attention.h"
 #include "graph/ops/causal_conv.h"
 #include "graph/ops/columns.h"
+#include "graph/ops/concat.h"
 #include "graph/ops/delta_rule.h"
 #include "graph/ops/embed.h"
 #include "graph/ops/expert_matmul.h"
@@ -19,14 +20,15 @@
 #include "graph/ops/rms_norm.h"
 #include "graph/ops/rope.h"
 #include "graph/ops/router.h"
+#include "graph/ops/row_store.h"
 #include "graph/ops/select_rows.h"
 #include "graph/ops/softcap.h"
 
 namespace hearth::graph {
 
-using AnyOp =
-    std::variant<Embed, RmsNorm, MatMul, Rope, Attention, Add, Mul, Activation, Softcap, SelectRows,
-                 Columns, CausalConv, DeltaRule, Router, ExpertMatMul, ExpertSum>;
+using AnyOp = std::variant<Embed, RmsNorm, MatMul, Rope, Attention, Add, Mul, Activation, Softcap,
+                           SelectRows, Columns, Concat, CausalConv, DeltaRule, Router, ExpertMatMul,
+                           ExpertSum, StoreRows, LoadRows>;
 
 [[nodiscard]] inline std::string_view op_name(const AnyOp& op) {
   return std::visit([](const auto& each) { return each.name; }, op);

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "graph/kv_cache.h"
+#include "graph/row_store.h"
 #include "graph/state_cache.h"
 #include "graph/step.h"
 #include "graph/value.h"
@@ -20,6 +21,7 @@ struct OpContext {
   const StepView& step;
   HostKvCache& kv;
   HostStateCache& states;
+  HostRowStore& rows;
 };
 
 /// The rows of an activation that are alive in this step: [rows, features], rows one after another.
