@@ -36,10 +36,11 @@ void tell_timings(const RunSession& session, const Turn& turn) {
       << format("generation   {} tokens, {:.1f} tokens/s, ended by {}\n", timings.n_generated,
                 timings.generation_speed(), name_of(turn.answer.ending))
       << format(
-             "memory       weights {:.1f} MiB in the file and {:.1f} copied, KV {:.1f}, work "
-             "{:.1f}\n",
+             "memory       weights {:.1f} MiB in the file and {:.1f} copied, KV {:.1f}, state "
+             "{:.1f}, work {:.1f}\n",
              mebibytes(session.open.weight_bytes()), mebibytes(memory.weight_bytes),
-             mebibytes(memory.kv_bytes), mebibytes(memory.workspace_bytes))
+             mebibytes(memory.kv_bytes), mebibytes(memory.state_bytes),
+             mebibytes(memory.workspace_bytes))
       << format("layout       {}\n", session.engine().runner().layout())
       << format("seed         {}\n", session.sampling.seed);
   const auto& speculation = session.engine().speculation();
@@ -91,6 +92,7 @@ nlohmann::ordered_json to_json(const RunSession& session, const Turn& turn) {
        {{"mapped_weight_bytes", session.open.weight_bytes()},
         {"weight_bytes", memory.weight_bytes},
         {"kv_bytes", memory.kv_bytes},
+        {"state_bytes", memory.state_bytes},
         {"workspace_bytes", memory.workspace_bytes}}},
       {"speculation", to_json(session.engine().speculation())},
   };

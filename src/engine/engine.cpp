@@ -81,7 +81,7 @@ Engine::Engine(const model::Model& model, const EngineOptions& options,
       blocks_(runner_->options().n_kv_blocks),
       seats_(options.max_sequences),
       state_slots_(runner_->options().n_state_slots),
-      sampler_(static_cast<std::size_t>(model.params().vocab)) {}
+      sampler_(static_cast<std::size_t>(model.n_usable_tokens())) {}
 
 Result<TokenStream> Engine::submit(Request request) {
   HEARTH_TRY(check(request));
@@ -106,12 +106,12 @@ Result<void> Engine::check(const Request& request) const {
   }
   for (const auto token : request.prompt) {
     const auto id = static_cast<std::int64_t>(token);
-    if (id < 0 || id >= model_.params().vocab) {
+    if (id < 0 || id >= model_.n_usable_tokens()) {
       return fail(ErrorCode::invalid_argument, "token {} is outside the vocabulary of {}", id,
-                  model_.params().vocab);
+                  model_.n_usable_tokens());
     }
   }
-  return sampling::validate(request.sampling, model_.params().vocab);
+  return sampling::validate(request.sampling, model_.n_usable_tokens());
 }
 
 Result<bool> Engine::step() {
@@ -211,9 +211,10 @@ std::int64_t Engine::take_rows(Sequence& sequence, std::int64_t n_rows,
     return 0;
   }
   const auto vocab = static_cast<std::size_t>(model_.params().vocab);
+  const auto n_usable = static_cast<std::size_t>(model_.n_usable_tokens());
   const auto drafts = std::exchange(sequence.drafts, {});
   const auto n_checked = static_cast<std::size_t>(n_rows - n_tokens);
-  choose_token(sequence, logits.first(vocab));
+  choose_token(sequence, logits.first(n_usable));
   std::size_t n_accepted = 0;
   while (n_accepted < n_checked && sequence.is_running() &&
          sequence.tokens.back() == drafts[n_accepted]) {
@@ -221,7 +222,7 @@ std::int64_t Engine::take_rows(Sequence& sequence, std::int64_t n_rows,
     std::swap(sequence.state_slot, sequence.spare_slots[n_accepted]);
     ++sequence.n_computed;
     ++n_accepted;
-    choose_token(sequence, logits.subspan(n_accepted * vocab, vocab));
+    choose_token(sequence, logits.subspan(n_accepted * vocab, n_usable));
   }
   speculation_.record_guesses(static_cast<std::int64_t>(n_checked),
                               static_cast<std::int64_t>(n_accepted));

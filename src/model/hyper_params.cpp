@@ -51,7 +51,10 @@ Result<HyperParams> read_hyper_params(const ArchKeys& keys, std::int64_t vocab) 
   HEARTH_ASSIGN(params.n_layers, keys.count("block_count", 1, max_layers));
   HEARTH_ASSIGN(params.context, keys.count("context_length", 1, max_context));
   HEARTH_ASSIGN(params.embed, keys.count("embedding_length", 1, max_features));
-  HEARTH_ASSIGN(params.ffn, keys.count("feed_forward_length", 1, max_features));
+  // A model whose layers all choose among experts need not say how wide a dense one would be.
+  const bool has_experts = keys.metadata().entry(keys.key("expert_count")) != nullptr;
+  HEARTH_ASSIGN(params.ffn, has_experts ? keys.count_or("feed_forward_length", 0, 0, max_features)
+                                        : keys.count("feed_forward_length", 1, max_features));
   HEARTH_ASSIGN(params.n_heads, keys.count("attention.head_count", 1, max_heads));
   HEARTH_ASSIGN(params.n_kv_heads,
                 keys.count_or("attention.head_count_kv", params.n_heads, 1, params.n_heads));

@@ -16,7 +16,7 @@ struct HyperParams {
   std::int64_t n_layers = 0;
   std::int64_t context = 0;  // trained context length
   std::int64_t embed = 0;
-  std::int64_t ffn = 0;
+  std::int64_t ffn = 0;  // of dense layers
   std::int64_t n_heads = 0;
   std::int64_t n_kv_heads = 0;
   std::int64_t head_dim = 0;

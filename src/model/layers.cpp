@@ -5,15 +5,16 @@
 namespace hearth::model {
 
 Result<AttentionWeights> bind_attention(WeightBinder& weights, const HyperParams& params,
-                                        std::int64_t layer) {
-  const std::int64_t q_features = params.n_heads * params.head_dim;
+                                        std::int64_t layer, std::int64_t q_parts) {
+  const std::int64_t mixed_features = params.n_heads * params.head_dim;
+  const std::int64_t q_features = q_parts * mixed_features;
   const std::int64_t kv_features = params.n_kv_heads * params.head_dim;
   AttentionWeights w;
   HEARTH_ASSIGN(w.q, weights.matrix(block_name(layer, "attn_q.weight"), q_features, params.embed));
   HEARTH_ASSIGN(w.k, weights.matrix(block_name(layer, "attn_k.weight"), kv_features, params.embed));
   HEARTH_ASSIGN(w.v, weights.matrix(block_name(layer, "attn_v.weight"), kv_features, params.embed));
-  HEARTH_ASSIGN(w.output,
-                weights.matrix(block_name(layer, "attn_output.weight"), params.embed, q_features));
+  HEARTH_ASSIGN(w.output, weights.matrix(block_name(layer, "attn_output.weight"), params.embed,
+                                         mixed_features));
   HEARTH_ASSIGN(w.q_bias, weights.find_vector(block_name(layer, "attn_q.bias"), q_features));
   HEARTH_ASSIGN(w.k_bias, weights.find_vector(block_name(layer, "attn_k.bias"), kv_features));
   HEARTH_ASSIGN(w.v_bias, weights.find_vector(block_name(layer, "attn_v.bias"), kv_features));

@@ -30,8 +30,9 @@ struct AttentionWeights {
   WeightId q{}, k{}, v{}, output{};
   std::optional<WeightId> q_bias, k_bias, v_bias, output_bias;
 };
+/// `q_parts`: vectors of the head length that q holds per head, the query itself included.
 Result<AttentionWeights> bind_attention(WeightBinder& weights, const HyperParams& params,
-                                        std::int64_t layer);
+                                        std::int64_t layer, std::int64_t q_parts = 1);
 
 /// The three projections of a gated feed-forward layer.
 struct FfnWeights {

@@ -6,6 +6,18 @@
 #include "model/tokenizer_from_gguf.h"
 
 namespace hearth::model {
+namespace {
+
+/// One more than the last token that is not unused.
+std::int64_t count_usable_tokens(const tokenizer::Tokenizer& tokenizer) {
+  auto n = static_cast<std::int64_t>(tokenizer.n_tokens());
+  while (n > 0 && tokenizer.type(static_cast<TokenId>(n - 1)) == tokenizer::TokenType::unused) {
+    --n;
+  }
+  return n;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<const Model>> Model::open(const std::filesystem::path& path) {
   HEARTH_ASSIGN(auto file, formats::GgufFile::open(path));
@@ -42,6 +54,7 @@ Result<void> Model::bind() {
                 "{}: the tokenizer has {} tokens, but token_embd.weight only {} rows",
                 file_.shard_name(0), n_tokens, params().vocab);
   }
+  n_usable_tokens_ = count_usable_tokens(*tokenizer_);
   return {};
 }
 

@@ -36,6 +36,9 @@ class Model {
     return architecture_->state_layers();
   }
   [[nodiscard]] const tokenizer::Tokenizer& tokenizer() const { return *tokenizer_; }
+  /// Tokens below this number may be in a prompt or an answer. Rows of the head behind it belong to
+  /// no token: they are padding, or the vocabulary ends with entries that it calls unused.
+  [[nodiscard]] std::int64_t n_usable_tokens() const { return n_usable_tokens_; }
   /// The source of the model's own chat template, if the file has one.
   [[nodiscard]] std::optional<std::string_view> chat_template() const { return chat_template_; }
   /// What was found odd but not fatal: tensors that this architecture does not use.
@@ -55,6 +58,7 @@ class Model {
   BoundWeights weights_;
   std::unique_ptr<Architecture> architecture_;
   std::optional<tokenizer::Tokenizer> tokenizer_;
+  std::int64_t n_usable_tokens_ = 0;
   std::optional<std::string_view> chat_template_;
   std::vector<std::string> warnings_;
 };

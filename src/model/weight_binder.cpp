@@ -1,5 +1,6 @@
 #include "model/weight_binder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/fail.h"
@@ -24,52 +25,114 @@ Result<graph::WeightId> WeightBinder::vector(std::string_view name, std::int64_t
   return *found;
 }
 
-Result<std::optional<graph::WeightId>> WeightBinder::find_matrix(std::string_view name,
-                                                                 std::int64_t out,
-                                                                 std::int64_t in) {
+Result<graph::WeightId> WeightBinder::row(std::string_view name, std::int64_t in) {
   const auto* tensor = file_.find(name);
   if (tensor == nullptr) {
-    return std::nullopt;
+    return missing(name);
   }
-  const Shape expected{out, in};
-  if (tensor->shape != expected) {
+  const Shape expected{in};
+  const Shape as_matrix{1, in};
+  if (tensor->shape != expected && tensor->shape != as_matrix) {
     return wrong_shape(*tensor, expected);
   }
   if (!quant::is_float_decodable(tensor->dtype)) {
-    return fail(ErrorCode::invalid_file,
-                "{}: tensor '{}' is {}, expected a type that holds weights",
-                file_.shard_name(tensor->shard), name, quant::name(tensor->dtype));
+    return no_numbers(*tensor);
   }
-  return add(*tensor, tensor->view());
+  return add(*tensor, {tensor->dtype, as_matrix, tensor->data});
+}
+
+Result<graph::WeightId> WeightBinder::experts(std::string_view name, const Shape& shape) {
+  HEARTH_ASSIGN(auto found, find_experts(name, shape));
+  if (!found) {
+    return missing(name);
+  }
+  return *found;
+}
+
+Result<graph::WeightId> WeightBinder::numbers(std::string_view name, const Shape& shape) {
+  HEARTH_ASSIGN(auto found, find_numbers(name, shape));
+  if (!found) {
+    return missing(name);
+  }
+  return *found;
+}
+
+Result<std::optional<graph::WeightId>> WeightBinder::find_matrix(std::string_view name,
+                                                                 std::int64_t out,
+                                                                 std::int64_t in) {
+  return find_weights(name, Shape{out, in});
+}
+
+Result<std::optional<graph::WeightId>> WeightBinder::find_experts(std::string_view name,
+                                                                  const Shape& shape) {
+  return find_weights(name, shape);
 }
 
 Result<std::optional<graph::WeightId>> WeightBinder::find_vector(std::string_view name,
                                                                  std::int64_t n) {
+  return find_numbers(name, Shape{n});
+}
+
+Result<std::optional<graph::WeightId>> WeightBinder::find_weights(std::string_view name,
+                                                                  const Shape& shape) {
   const auto* tensor = file_.find(name);
   if (tensor == nullptr) {
     return std::nullopt;
   }
-  const Shape expected{n};
-  if (tensor->shape != expected) {
-    return wrong_shape(*tensor, expected);
+  if (tensor->shape != shape) {
+    return wrong_shape(*tensor, shape);
+  }
+  if (!quant::is_float_decodable(tensor->dtype)) {
+    return no_numbers(*tensor);
+  }
+  return add(*tensor, tensor->view());
+}
+
+Result<std::optional<graph::WeightId>> WeightBinder::find_numbers(std::string_view name,
+                                                                  const Shape& shape) {
+  const auto* tensor = file_.find(name);
+  if (tensor == nullptr) {
+    return std::nullopt;
+  }
+  if (tensor->shape != shape) {
+    return wrong_shape(*tensor, shape);
   }
   if (tensor->dtype == DType::f32) {
     return add(*tensor, tensor->view());
   }
   if (!quant::is_float_decodable(tensor->dtype)) {
-    return fail(ErrorCode::invalid_file,
-                "{}: tensor '{}' is {}, expected a type that holds numbers",
-                file_.shard_name(tensor->shard), name, quant::name(tensor->dtype));
+    return no_numbers(*tensor);
   }
+  const std::int64_t n = shape.elements();
   auto& widened = bound_.owned.emplace_back(n * static_cast<std::int64_t>(sizeof(float)));
   quant::decode(tensor->dtype, tensor->data, {widened.data<float>(), static_cast<std::size_t>(n)});
-  return add(*tensor, {DType::f32, expected, widened.bytes()});
+  return add(*tensor, {DType::f32, shape, widened.bytes()});
+}
+
+Result<graph::WeightId> WeightBinder::reordered_rows(std::string_view name, std::int64_t out,
+                                                     std::int64_t in, std::string_view part,
+                                                     std::span<const std::int64_t> order) {
+  HEARTH_ASSIGN(const auto whole, matrix(name, out, in));
+  const TensorView from = tensor(whole);
+  const std::int64_t row_bytes = quant::row_bytes(from.dtype, in);
+  const auto n_rows = static_cast<std::int64_t>(order.size());
+  auto& rows = bound_.owned.emplace_back(n_rows * row_bytes);
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    std::copy_n(from.data.data() + order[static_cast<std::size_t>(i)] * row_bytes, row_bytes,
+                rows.bytes().data() + i * row_bytes);
+  }
+  bound_.table.push_back(
+      {format("{} ({})", name, part), {from.dtype, Shape{n_rows, in}, rows.bytes()}, false});
+  return static_cast<graph::WeightId>(bound_.table.size() - 1);
 }
 
 std::vector<std::string> WeightBinder::unused() const {
   std::vector<std::string> names;
   for (const auto& tensor : file_.tensors()) {
-    if (!by_name_.contains(tensor.name)) {
+    const bool is_set_aside =
+        std::any_of(set_aside_.begin(), set_aside_.end(),
+                    [&](const auto& prefix) { return tensor.name.starts_with(prefix); });
+    if (!is_set_aside && !by_name_.contains(tensor.name)) {
       names.emplace_back(tensor.name);
     }
   }
@@ -84,6 +147,11 @@ Failure WeightBinder::wrong_shape(const formats::GgufTensor& tensor, const Shape
   return fail(
       ErrorCode::invalid_file, "{}: tensor '{}' has shape {}, expected {} from the metadata",
       file_.shard_name(tensor.shard), tensor.name, to_string(tensor.shape), to_string(expected));
+}
+
+Failure WeightBinder::no_numbers(const formats::GgufTensor& tensor) const {
+  return fail(ErrorCode::invalid_file, "{}: tensor '{}' is {}, expected a type that holds numbers",
+              file_.shard_name(tensor.shard), tensor.name, quant::name(tensor.dtype));
 }
 
 graph::WeightId WeightBinder::add(const formats::GgufTensor& tensor, const TensorView& view) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,23 +35,48 @@ class WeightBinder {
   Result<graph::WeightId> matrix(std::string_view name, std::int64_t out, std::int64_t in);
   Result<std::optional<graph::WeightId>> find_matrix(std::string_view name, std::int64_t out,
                                                      std::int64_t in);
+  /// One row [1, in], which files store as a vector.
+  Result<graph::WeightId> row(std::string_view name, std::int64_t in);
+  /// A matrix for each expert, [n_experts, out, in].
+  Result<graph::WeightId> experts(std::string_view name, const Shape& shape);
+  Result<std::optional<graph::WeightId>> find_experts(std::string_view name, const Shape& shape);
+  /// Some rows of a matrix [out, in] in another order: row i is row order[i] of the tensor. Copies
+  /// them as they are stored; `part` names the result beside others of the same tensor.
+  Result<graph::WeightId> reordered_rows(std::string_view name, std::int64_t out, std::int64_t in,
+                                         std::string_view part,
+                                         std::span<const std::int64_t> order);
+  /// Numbers of any shape, as F32.
+  Result<graph::WeightId> numbers(std::string_view name, const Shape& shape);
   /// A vector [n], as F32.
   Result<graph::WeightId> vector(std::string_view name, std::int64_t n);
   Result<std::optional<graph::WeightId>> find_vector(std::string_view name, std::int64_t n);
+  Result<std::optional<graph::WeightId>> find_numbers(std::string_view name, const Shape& shape);
 
+  /// Whether the file has a tensor of this name.
+  [[nodiscard]] bool has(std::string_view name) const { return file_.find(name) != nullptr; }
+  /// A weight that was bound.
+  [[nodiscard]] const TensorView& tensor(graph::WeightId id) const {
+    return bound_.table[graph::index(id)].tensor;
+  }
+
+  /// Tensors whose names begin so are known to this architecture, though it does not read them.
+  void set_aside(std::string prefix) { set_aside_.push_back(std::move(prefix)); }
   /// Tensors of the file that nothing asked for.
   [[nodiscard]] std::vector<std::string> unused() const;
 
   BoundWeights finish() && { return std::move(bound_); }
 
  private:
+  Result<std::optional<graph::WeightId>> find_weights(std::string_view name, const Shape& shape);
   [[nodiscard]] Failure missing(std::string_view name) const;
   [[nodiscard]] Failure wrong_shape(const formats::GgufTensor& tensor, const Shape& expected) const;
+  [[nodiscard]] Failure no_numbers(const formats::GgufTensor& tensor) const;
   graph::WeightId add(const formats::GgufTensor& tensor, const TensorView& view);
 
   const formats::GgufFile& file_;
   BoundWeights bound_;
   std::map<std::string_view, graph::WeightId> by_name_;
+  std::vector<std::string> set_aside_;  // prefixes of names
 };
 
 }  // namespace hearth::model

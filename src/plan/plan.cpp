@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/format.h"
 #include "plan/passes/passes.h"
@@ -53,9 +54,12 @@ ExpertCost expert_cost(const graph::ExpertMatMul& product, std::int64_t n_used,
 StepCost count_cost(const Plan& plan, const graph::WeightTable& weights, DType kv_dtype) {
   StepCost cost;
   cost.n_launches = static_cast<std::int64_t>(plan.launches.size());
+  std::set<graph::WeightId> counted;
   for (const auto& launch : plan.launches) {
     for (const auto id : weights_read(launch)) {
-      cost.weight_bytes += weight_bytes(weights, id);
+      if (counted.insert(id).second) {  // a norm may be read by two launches
+        cost.weight_bytes += weight_bytes(weights, id);
+      }
     }
     for (const auto& product : expert_products(launch)) {
       const auto routing = reads(launch)[1];

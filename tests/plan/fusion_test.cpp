@@ -55,6 +55,22 @@ TEST(Fusion, RunsAGemmaLayerInSevenLaunches) {
                                       "select_rows", "projection", "softcap"}));
 }
 
+TEST(Fusion, RunsARecurrentLayerWithExpertsInNineLaunchesAndAnAttentionLayerInSeven) {
+  const TinyModel model(Family::hybrid, {.n_layers = 2}, {DType::f16});
+  EXPECT_EQ(names(plan_of(model.record(bucket), model.weights())),
+            (std::vector<std::string>{"embed",
+                                      // normed input to q, k, v, gate and both gates of the rule
+                                      "projection", "causal_conv", "delta_rule",
+                                      "projection",  // of the normed, gated heads, with residual
+                                      "projection",  // router and the shared expert's first half
+                                      "router", "expert_gate", "expert_down",
+                                      "projection",  // shared expert's second half
+                                      "projection", "attention_block", "projection",
+                                      // no shared expert
+                                      "projection", "router", "expert_gate", "expert_down",
+                                      "select_rows", "projection"}));
+}
+
 TEST(Fusion, LeavesEveryNodeALaunchOfItsOwnWhenSwitchedOff) {
   const TinyModel model(Family::gemma, {}, {DType::f16});
   const auto graph = model.record(bucket);
@@ -182,6 +198,36 @@ TEST(StepCost, CountsEveryWeightOnceAndEmbeddingsByTheRow) {
   EXPECT_EQ(fused.cost.weight_bytes, weight_bytes);
   EXPECT_EQ(unfused.cost.weight_bytes, weight_bytes);
   EXPECT_EQ(fused.cost.embed_row_bytes, 144);  // one block of Q4_K
+}
+
+TEST(StepCost, CountsTheMatricesOfChosenExpertsAlone) {
+  const TinyModel model(Family::hybrid, {.n_layers = 2, .n_experts = 5, .n_used = 2},
+                        {quant::find("Q4_K")->dtype});
+  for (const bool fuse : {true, false}) {
+    const auto cost = make_plan(model.record(bucket), model.weights(), {.fuse = fuse}).cost;
+    std::int64_t all = cost.weight_bytes;
+    for (const auto& launch : cost.experts) {
+      EXPECT_EQ(launch.bytes(1), 2 * launch.expert_bytes);
+      EXPECT_EQ(launch.bytes(2), 4 * launch.expert_bytes);
+      EXPECT_EQ(launch.bytes(8), 5 * launch.expert_bytes);  // all there are
+      all += launch.bytes(8);
+    }
+    std::int64_t weight_bytes = 0;
+    for (const auto& weight : model.weights()) {
+      if (weight.name != "token_embd.weight") {
+        weight_bytes += static_cast<std::int64_t>(weight.tensor.data.size());
+      }
+    }
+    EXPECT_EQ(all, weight_bytes);
+  }
+}
+
+TEST(StepCost, CountsRecurrentStateReadAndWrittenForEachSequence) {
+  const TinyModel model(Family::hybrid, {.n_layers = 2}, {DType::f16});
+  const auto cost = plan_of(model.record(bucket), model.weights()).cost;
+  EXPECT_EQ(cost.state_bytes, model.states(1).bytes_per_slot());
+  const std::int64_t row = cost.bytes(8, 0) - cost.bytes(7, 0);  // experts are all read by then
+  EXPECT_EQ(row, cost.embed_row_bytes + cost.kv.front().key_bytes + 2 * cost.state_bytes);
 }
 
 TEST(StepCost, StopsCountingKeysAtTheWindow) {

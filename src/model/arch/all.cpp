@@ -10,8 +10,10 @@ namespace hearth::model {
 namespace {
 
 constexpr std::array architectures{
-    ArchitectureEntry{"gemma3", bind_gemma3},
-    ArchitectureEntry{"llama", bind_llama},
+    ArchitectureEntry{"gemma3", bind_gemma3},       ArchitectureEntry{"llama", bind_llama},
+    ArchitectureEntry{"qwen3", bind_qwen3},         ArchitectureEntry{"qwen35", bind_qwen35},
+    ArchitectureEntry{"qwen35moe", bind_qwen35moe}, ArchitectureEntry{"qwen3moe", bind_qwen3moe},
+    ArchitectureEntry{"qwen3next", bind_qwen3next},
 };
 
 }  // namespace

@@ -7,5 +7,10 @@ namespace hearth::model {
 
 Result<std::unique_ptr<Architecture>> bind_gemma3(WeightBinder& weights);
 Result<std::unique_ptr<Architecture>> bind_llama(WeightBinder& weights);
+Result<std::unique_ptr<Architecture>> bind_qwen3(WeightBinder& weights);
+Result<std::unique_ptr<Architecture>> bind_qwen35(WeightBinder& weights);
+Result<std::unique_ptr<Architecture>> bind_qwen35moe(WeightBinder& weights);
+Result<std::unique_ptr<Architecture>> bind_qwen3moe(WeightBinder& weights);
+Result<std::unique_ptr<Architecture>> bind_qwen3next(WeightBinder& weights);
 
 }  // namespace hearth::model

@@ -19,10 +19,13 @@ import torch
 from torch.overrides import TorchFunctionMode
 from transformers import Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM
 
+import qwen_models
+
 N_PROMPT = 24
 N_GREEDY = 64
 MIN_MARGIN = 2e-3  # smallest lead of a greedy token over the second, relative to max |logit|
 MAX_ROUNDING = 1.5e-6  # largest float32 - float64 difference of a logit, relative to max |logit|
+MAX_LONG_ROUNDING = 5e-6  # the same for recurrent layers and experts: longer chains of roundings
 MIN_DISTINCT = 24  # of the greedy tokens: a model that repeats itself tests little
 PIECES = ["▁", "t", "h", "e", "a", "▁t", "he", "▁the"]
 CONTROL = {"llama": ["<unk>", "<s>", "</s>"], "gemma3": ["<pad>", "<eos>", "<bos>", "<unk>"]}
@@ -37,6 +40,24 @@ class Variant:
     config: dict
     keys: dict = dataclasses.field(default_factory=dict)
     write_head_dim: bool = True  # older converters leave key_length and value_length out
+    layout: qwen_models.Layout | None = None  # of the files of the Qwen family
+
+    @property
+    def max_rounding(self) -> float:
+        return MAX_LONG_ROUNDING if self.arch in qwen_models.LONG else MAX_ROUNDING
+
+    @property
+    def n_tokens(self) -> int:
+        """Of the vocabulary; the embedding may have more rows."""
+        return len(control_tokens(self.arch)) + 256 + len(PIECES)
+
+
+def control_tokens(arch: str) -> list[str]:
+    return CONTROL.get(arch, CONTROL["llama"])
+
+
+def bos_token(arch: str) -> int:
+    return BOS.get(arch, BOS["llama"])
 
 
 def llama(rope: dict | None = None, **changes) -> dict:
@@ -94,7 +115,8 @@ VARIANTS = {
                          sliding_window_pattern=2, query_pre_attn_scalar=20),
         {"rope.freq_base_swa": 500.0, "attention.sliding_window_pattern": 2,
          "attention.scale": 20 ** -0.5}),
-}
+} | {name: Variant(arch, config, layout=layout)
+     for name, (arch, config, layout) in qwen_models.VARIANTS.items()}
 
 
 class InDouble(TorchFunctionMode):
@@ -109,22 +131,29 @@ class InDouble(TorchFunctionMode):
 
 
 def make_model(variant: Variant):
+    if variant.layout is not None:
+        return qwen_models.make_model(variant.arch, variant.config)
     model_class, config_class = {"llama": (LlamaForCausalLM, LlamaConfig),
                                  "gemma3": (Gemma3ForCausalLM, Gemma3TextConfig)}[variant.arch]
     config = config_class(**variant.config, attn_implementation="eager")
     return model_class(config).eval()
 
 
-def randomise(model, seed: int) -> None:
+def randomise(variant: Variant, model, seed: int) -> None:
     """Wide weights: attention is peaked, the logits are not flat, nothing is left at 0 or 1.
 
     The last norm has both signs: with tied embeddings each token would else predict itself.
     """
     generator = torch.Generator().manual_seed(seed)
-    one = 0.0 if isinstance(model, Gemma3ForCausalLM) else 1.0  # gemma3 stores norms minus 1
     for name, weight in model.named_parameters():
         noise = torch.randn(weight.shape, generator=generator)
-        if "embed_tokens" in name or "lm_head" in name:
+        is_zero_centred = (variant.arch == "gemma3"  # stores norms minus 1
+                           or qwen_models.is_zero_centred(variant.arch, name))
+        one = 0.0 if is_zero_centred else 1.0
+        own = qwen_models.random_value(name, weight.shape, noise)
+        if own is not None:
+            value = own
+        elif "embed_tokens" in name or "lm_head" in name:
             value = 0.3 * noise
         elif name.endswith(".bias"):
             value = 0.3 * noise
@@ -174,22 +203,22 @@ class Golden:
 
 def compute(variant: Variant, seed: int) -> Golden | None:
     """None when the greedy tokens repeat themselves, contain a control token or come near a tie."""
-    n_control = len(CONTROL[variant.arch])
+    n_control = len(control_tokens(variant.arch))
     model = make_model(variant)
-    randomise(model, seed)
+    randomise(variant, model, seed)
     rng = np.random.default_rng(seed)
-    rest = rng.integers(n_control, variant.config["vocab_size"], N_PROMPT - 1)
-    prompt = [BOS[variant.arch], *rest.tolist()]
+    rest = rng.integers(n_control, variant.n_tokens, N_PROMPT - 1)
+    prompt = [bos_token(variant.arch), *rest.tolist()]
     ids = continue_greedily(model, prompt)
     greedy = ids[N_PROMPT:]
-    if min(greedy) < n_control or len(set(greedy)) < MIN_DISTINCT:
+    if min(greedy) < n_control or max(greedy) >= variant.n_tokens or len(set(greedy)) < MIN_DISTINCT:
         return None
     narrow = all_logits(model, ids)
     with InDouble():
         wide = all_logits(in_double(variant, model), ids)
     assert wide.dtype == np.float64
     rounding = float(np.abs(narrow - wide).max() / np.abs(wide).max())
-    if smallest_margin(wide) < MIN_MARGIN or rounding > MAX_ROUNDING:
+    if smallest_margin(wide) < MIN_MARGIN or rounding > variant.max_rounding:
         return None
     assert (wide[N_PROMPT - 1 : -1].argmax(axis=1) == greedy).all(), "float64 picks other tokens"
     return Golden(model, seed, ids, wide, rounding)
@@ -204,6 +233,9 @@ def permute_rope_rows(weight: np.ndarray, n_heads: int) -> np.ndarray:
 
 def gguf_tensors(variant: Variant, model):
     """(name, array) as the converter writes them."""
+    if variant.layout is not None:
+        yield from qwen_models.tensors(variant.arch, model, variant.layout)
+        return
     config = model.config
     arch = {"llama": gguf.MODEL_ARCH.LLAMA, "gemma3": gguf.MODEL_ARCH.GEMMA3}[variant.arch]
     names = gguf.get_tensor_name_map(arch, config.num_hidden_layers)
@@ -239,21 +271,25 @@ def write_gguf(path: pathlib.Path, name: str, variant: Variant, model) -> None:
     writer = gguf.GGUFWriter(path, variant.arch)
     writer.add_type("model")
     writer.add_name(f"Hearth golden {name}")
-    writer.add_block_count(config.num_hidden_layers)
+    has_prediction = variant.layout is not None and variant.layout.prediction_block
+    writer.add_block_count(config.num_hidden_layers + has_prediction)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
-    writer.add_feed_forward_length(config.intermediate_size)
+    if variant.arch != "qwen35moe":
+        writer.add_feed_forward_length(config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
     writer.add_head_count_kv(config.num_key_value_heads)
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
-    if variant.write_head_dim:
+    if variant.layout is not None:
+        qwen_models.add_keys(writer, variant.arch, config, variant.layout)
+    elif variant.write_head_dim:
         writer.add_key_length(config.head_dim)
         writer.add_value_length(config.head_dim)
     if variant.arch == "llama":
         writer.add_vocab_size(config.vocab_size)
         writer.add_rope_dimension_count(config.head_dim)
         writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
-    else:
+    elif variant.arch == "gemma3":
         writer.add_rope_freq_base(config.rope_parameters["full_attention"]["rope_theta"])
         writer.add_sliding_window(config.sliding_window)
     add = {str: writer.add_string, int: writer.add_uint32, float: writer.add_float32}
@@ -263,7 +299,7 @@ def write_gguf(path: pathlib.Path, name: str, variant: Variant, model) -> None:
     add_vocabulary(writer, variant.arch)
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
     for tensor_name, data in gguf_tensors(variant, model):
-        writer.add_tensor(tensor_name, data)
+        writer.add_tensor(tensor_name, np.ascontiguousarray(data))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -272,7 +308,7 @@ def write_gguf(path: pathlib.Path, name: str, variant: Variant, model) -> None:
 
 def add_vocabulary(writer: gguf.GGUFWriter, arch: str) -> None:
     """A SentencePiece vocabulary: control tokens, every byte, pieces that merge into "▁the"."""
-    control = CONTROL[arch]
+    control = control_tokens(arch)
     bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
     kinds = [gguf.TokenType.UNKNOWN if t == "<unk>" else gguf.TokenType.CONTROL for t in control]
     kinds += [gguf.TokenType.BYTE] * 256 + [gguf.TokenType.NORMAL] * len(PIECES)
@@ -283,12 +319,12 @@ def add_vocabulary(writer: gguf.GGUFWriter, arch: str) -> None:
     writer.add_token_types(kinds)
     if arch == "gemma3":
         writer.add_pad_token_id(control.index("<pad>"))
-    writer.add_bos_token_id(BOS[arch])
+    writer.add_bos_token_id(bos_token(arch))
     writer.add_eos_token_id(control.index("<eos>" if arch == "gemma3" else "</s>"))
     writer.add_unk_token_id(control.index("<unk>"))
     writer.add_add_bos_token(True)
     writer.add_add_eos_token(False)
-    writer.add_add_space_prefix(arch == "llama")
+    writer.add_add_space_prefix(arch != "gemma3")
 
 
 def make(name: str, folder: pathlib.Path) -> None:
