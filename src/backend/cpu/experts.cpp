@@ -4,12 +4,12 @@
 /// expert: the work is even however the choice falls, and each result is one thread's alone.
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "backend/cpu/carver.h"
+#include "backend/cpu/expert_rows.h"
 #include "backend/cpu/launch_kernel.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -21,20 +21,6 @@ namespace hearth::backend::cpu {
 namespace {
 
 constexpr std::int64_t max_private_rows = 4;  // up to here every thread prepares all rows itself
-// The activation blocks that integer formats use.
-constexpr std::array<int, 2> code_blocks{256, 32};
-
-/// The matrices of all experts for one product.
-struct ExpertMatrices {
-  DType dtype;
-  WeightMatrix weights;
-  std::int64_t row_bytes;
-  std::int64_t n_in;
-  std::int64_t rows_per_expert;
-  std::int64_t first_row;
-  std::int64_t n_out;
-  int activation_block;  // 0: float activations
-};
 
 Result<ExpertMatrices> bind_matrices(const graph::ExpertMatMul& product,
                                      const BindContext& context) {
@@ -53,114 +39,6 @@ Result<ExpertMatrices> bind_matrices(const graph::ExpertMatMul& product,
                         .n_out = product.n_out,
                         .activation_block = layout != nullptr ? layout->activation_block : 0};
 }
-
-/// The pairs of row and slot (pair = row * n_used + slot) sorted by expert, then by row.
-struct PairOrder {
-  std::int32_t* begins;  // [n_experts + 1]: where an expert's pairs begin in `pairs`
-  std::int32_t* pairs;   // [n_pairs]
-  std::int32_t* places;  // [n_pairs], by pair: its index in `pairs`
-
-  PairOrder(Carver& carver, std::int64_t n_experts, std::int64_t max_pairs)
-      : begins(carver.take<std::int32_t>(n_experts + 1)),
-        pairs(carver.take<std::int32_t>(max_pairs)),
-        places(carver.take<std::int32_t>(max_pairs)) {}
-
-  /// A counting sort of the routing [n_rows, 2 n_used].
-  void sort(const float* routing, std::int64_t n_rows, std::int64_t n_used,
-            std::int64_t n_experts) const {
-    std::fill_n(begins, n_experts + 1, 0);
-    const auto for_each_pair = [&](auto&& f) {
-      for (std::int64_t pair = 0; pair < n_rows * n_used; ++pair) {
-        const graph::Routing row(routing + pair / n_used * 2 * n_used, n_used);
-        f(row.expert(pair % n_used), static_cast<std::int32_t>(pair));
-      }
-    };
-    for_each_pair([&](std::int64_t expert, std::int32_t) { ++begins[expert]; });
-    std::int32_t total = 0;
-    for (std::int64_t expert = 0; expert <= n_experts; ++expert) {
-      total += begins[expert];
-      begins[expert] = total;  // the end, for now
-    }
-    for (std::int64_t pair = n_rows * n_used - 1; pair >= 0; --pair) {
-      const graph::Routing row(routing + pair / n_used * 2 * n_used, n_used);
-      const std::int32_t place = --begins[row.expert(pair % n_used)];
-      pairs[place] = static_cast<std::int32_t>(pair);
-      places[pair] = place;
-    }
-  }
-
-  [[nodiscard]] std::int64_t n_rows_of(std::int64_t expert) const {
-    return begins[expert + 1] - begins[expert];
-  }
-};
-
-/// Activations in every form that some products need, those of one expert together.
-class GatheredRows {
- public:
-  GatheredRows(const std::vector<ExpertMatrices>& products) : n_in_(products.front().n_in) {
-    for (const auto& product : products) {
-      needs_values_ = needs_values_ || product.activation_block == 0;
-      for (std::size_t form = 0; form < code_blocks.size(); ++form) {
-        needs_steps_[form] = needs_steps_[form] || product.activation_block == code_blocks[form];
-      }
-    }
-  }
-
-  /// Memory of one run.
-  struct Store {
-    float* values = nullptr;                 // [places, n_in]
-    std::array<ActivationStep*, 2> steps{};  // by code_blocks; of each expert [n_steps][its rows]
-  };
-  [[nodiscard]] Store carve(Carver& carver, std::int64_t n_places) const {
-    Store store;
-    if (needs_values_) {
-      store.values = carver.take<float>(n_places * n_in_);
-    }
-    for (std::size_t form = 0; form < code_blocks.size(); ++form) {
-      if (needs_steps_[form]) {
-        store.steps[form] = carver.take<ActivationStep>(n_places * n_steps() + step_slack);
-      }
-    }
-    return store;
-  }
-
-  /// Puts x [n_in] where `pair` of `expert` belongs.
-  void put(const KernelSet& kernels, const Store& store, const PairOrder& order, std::int64_t pair,
-           std::int64_t expert, const float* x) const {
-    const std::int64_t place = order.places[pair];
-    if (needs_values_) {
-      std::copy_n(x, n_in_, store.values + place * n_in_);
-    }
-    for (std::size_t form = 0; form < code_blocks.size(); ++form) {
-      if (needs_steps_[form]) {
-        kernels.quantize(x, n_in_, code_blocks[form],
-                         first_step(store, form, order, expert) + place - order.begins[expert],
-                         order.n_rows_of(expert));
-      }
-    }
-  }
-
-  /// The rows of `expert` for a product.
-  [[nodiscard]] ActivationRows rows(const Store& store, const PairOrder& order, std::int64_t expert,
-                                    const ExpertMatrices& product) const {
-    if (product.activation_block == 0) {
-      return {.values = store.values + order.begins[expert] * n_in_};
-    }
-    return {.steps = first_step(store, product.activation_block == code_blocks[0] ? 0 : 1, order,
-                                expert)};
-  }
-
- private:
-  [[nodiscard]] std::int64_t n_steps() const { return ceil_div(n_in_, step_weights); }
-  [[nodiscard]] ActivationStep* first_step(const Store& store, std::size_t form,
-                                           const PairOrder& order, std::int64_t expert) const {
-    return store.steps[form] + order.begins[expert] * n_steps();
-  }
-
-  std::int64_t n_in_;
-  bool needs_values_ = false;
-  std::array<bool, 2> needs_steps_{};
-};
 
 /// Rows [begin, begin + n) of an expert's matrix with all its activation rows.
 void multiply(const KernelSet& kernels, const ExpertMatrices& product, std::int64_t expert,
@@ -246,6 +124,9 @@ class ExpertKernel : public LaunchKernel {
   [[nodiscard]] graph::Routing routing_of(const RunContext& run, std::int64_t row) const {
     return {routing_.data(run) + row * routing_.desc.features, n_used_};
   }
+  [[nodiscard]] Pair pair_of(const RunContext& run, std::int64_t row, std::int64_t slot) const {
+    return {row * n_used_ + slot, routing_of(run, row).expert(slot)};
+  }
   [[nodiscard]] std::int64_t max_pairs() const { return input_.desc.rows * n_used_; }
 
   const KernelSet& kernels_;
@@ -302,9 +183,10 @@ class ExpertGateKernel final : public ExpertKernel {
       kernels_.rms_norm(x, norm_weight_, n_in(), norm_eps_, own.values);
       x = own.values;
     }
-    const auto routing = routing_of(run, row);
-    for (std::int64_t slot = 0; slot < n_used_; ++slot) {
-      gathered_.put(kernels_, store, own.order, row * n_used_ + slot, routing.expert(slot), x);
+    const Pair first = pair_of(run, row, 0);
+    gathered_.put(kernels_, store, own.order, first, x);
+    for (std::int64_t slot = 1; slot < n_used_; ++slot) {
+      gathered_.copy(store, own.order, first, pair_of(run, row, slot));
     }
   }
 
@@ -351,11 +233,10 @@ class ExpertDownKernel final : public ExpertKernel {
     const Private own = carve_private(scratch);
     own.order.sort(routing_.data(run), input_.rows(run.step), n_used_, n_experts_);
     const auto store = gather(worker, run, scratch, [&](std::int64_t row, const auto& to) {
-      const auto routing = routing_of(run, row);
       for (std::int64_t slot = 0; slot < n_used_; ++slot) {
-        const std::int64_t pair = row * n_used_ + slot;
-        gathered_.put(kernels_, to, own.order, pair, routing.expert(slot),
-                      input_.data(run) + pair * products_[0].n_in);
+        const Pair pair = pair_of(run, row, slot);
+        gathered_.put(kernels_, to, own.order, pair,
+                      input_.data(run) + pair.index * products_[0].n_in);
       }
     });
     const auto panels = worker.share(ceil_div(n_out(), panel_rows));
