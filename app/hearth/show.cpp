@@ -27,6 +27,7 @@
 #include "model_options.h"
 #include "printable.h"
 #include "quant/registry.h"
+#include "show_facts.h"
 
 namespace hearth::app {
 namespace {
@@ -188,6 +189,7 @@ void print(const GgufFile& file, const ShowOptions& options, std::ostream& out) 
   if (options.shows_all()) {
     out << "Model\n";
     print_summary(file, out);
+    print_facts(file, out);
     print_types(file, out);
   }
   if (options.shows_all() || options.metadata) {
@@ -249,6 +251,7 @@ ordered_json to_json(const GgufFile& file, const ShowOptions& options) {
   ordered_json json = ordered_json::object();
   if (options.shows_all()) {
     json = summary_json(file);
+    add_facts(file, json);
   }
   if (options.shows_all() || options.metadata) {
     json["metadata"] = metadata_json(file);

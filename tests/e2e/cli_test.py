@@ -150,6 +150,9 @@ class Show(Files):
 
     def test_json_adds_up(self):
         report = json.loads(hearth("show", TINY, "--json").out)
+        self.assertEqual(set(report["needs"]["layers"]), {"attention"})
+        self.assertEqual(report["needs"]["trunk_parameters"], report["parameters"])
+        self.assertEqual(report["needs"]["state_bytes_per_sequence"], 0)
         self.assertEqual(report["architecture"], "llama")
         self.assertTrue(report["is_supported"])
         self.assertFalse(report["has_chat_template"])
