@@ -59,7 +59,8 @@ class Hybrid : public testing::Test {
     StepBlock step;
     const auto sequence = step.add_sequence(blocks, slot);
     for (std::size_t position = first; position < end; ++position) {
-      step.add_row(sequence, golden_.prompt[position], static_cast<std::int64_t>(position), true);
+      step.add_row(sequence, golden_.prompt[position], static_cast<std::int64_t>(position), true,
+                   slot);
     }
     const auto result = runner.run(step.view());
     EXPECT_TRUE(result.has_value());

@@ -217,7 +217,9 @@ TEST_P(SpeculationTest, AModelThatGuessesWrongChangesNothing) {
   EXPECT_LT(report.n_accepted, report.n_drafted);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, SpeculationTest, testing::Values("llama", "gemma3"));
+INSTANTIATE_TEST_SUITE_P(Models, SpeculationTest,
+                         testing::Values("llama", "gemma3", "qwen35-heads", "qwen35moe",
+                                         "qwen3next"));
 
 }  // namespace
 }  // namespace hearth::engine
