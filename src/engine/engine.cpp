@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "engine/schedule/share_rows.h"
+#include "engine/speculate/mtp_drafter.h"
 
 namespace hearth::engine {
 
@@ -51,7 +52,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const model::Model& model, backen
                                                std::unique_ptr<Drafter> drafter) {
   EngineOptions options = wanted;
   options.context = options.context == 0 ? model.params().context : options.context;
-  const std::int64_t max_depth = drafter ? options.speculation.max_depth : 0;
+  const bool uses_mtp = !drafter && options.speculation.max_depth > 0 && model.mtp() != nullptr;
+  const std::int64_t max_depth = drafter || uses_mtp ? options.speculation.max_depth : 0;
   if (options.context < 1 || options.max_sequences < 1 || max_depth < 0 ||
       options.max_rows < options.max_sequences) {
     return fail(ErrorCode::invalid_argument,
@@ -61,14 +63,19 @@ Result<std::unique_ptr<Engine>> Engine::create(const model::Model& model, backen
   }
   const std::int64_t max_rows = std::min(options.max_rows, options.context * options.max_sequences);
   const std::int64_t max_decode_rows = options.max_sequences * (1 + max_depth);
-  HEARTH_ASSIGN(auto runner,
-                Runner::create(model, backend,
-                               {.kv_dtype = options.kv_dtype,
-                                .n_kv_blocks = options.max_sequences *
-                                               ceil_div(options.context, graph::kv_block_tokens),
-                                .n_state_slots = max_decode_rows,
-                                .max_rows = max_rows,
-                                .max_logit_rows = std::min(max_decode_rows, max_rows)}));
+  HEARTH_ASSIGN(
+      auto runner,
+      Runner::create(
+          model, backend,
+          {.kv_dtype = options.kv_dtype,
+           .n_kv_blocks = options.max_sequences * ceil_div(options.context, graph::kv_block_tokens),
+           .n_state_slots = max_decode_rows,
+           .max_rows = max_rows,
+           .max_logit_rows = std::min(max_decode_rows, max_rows),
+           .n_stored_rows = uses_mtp ? mtp_stored_rows(options.max_sequences, max_rows) : 0}));
+  if (uses_mtp) {
+    drafter = std::make_unique<MtpDrafter>(*runner, options.max_sequences);
+  }
   return std::unique_ptr<Engine>(new Engine(model, options, std::move(runner), std::move(drafter)));
 }
 
@@ -187,7 +194,7 @@ Result<void> Engine::run_step(const std::vector<Sequence*>& running) {
     logits = logits.subspan(static_cast<std::size_t>(n_taken * model_.params().vocab));
   }
   speculation_.record_step(time.count());
-  return {};
+  return speculation_.follow(running);
 }
 
 void Engine::add_rows(const Sequence& sequence, std::int64_t n_rows) {
@@ -196,10 +203,14 @@ void Engine::add_rows(const Sequence& sequence, std::int64_t n_rows) {
   const std::size_t end = sequence.n_computed + static_cast<std::size_t>(n_rows);
   for (std::size_t position = sequence.n_computed; position < end; ++position) {
     const bool is_guess = position >= n_tokens;
-    step_block_.add_row(index,
-                        is_guess ? sequence.drafts[position - n_tokens] : sequence.tokens[position],
-                        static_cast<std::int64_t>(position), position + 1 >= n_tokens,
-                        is_guess ? sequence.spare_slots[position - n_tokens] : sequence.state_slot);
+    const auto at = static_cast<std::int64_t>(position);
+    step_block_.add_row(
+        index,
+        {.token = is_guess ? sequence.drafts[position - n_tokens] : sequence.tokens[position],
+         .position = at,
+         .wants_logits = position + 1 >= n_tokens,
+         .state_target = is_guess ? sequence.spare_slots[position - n_tokens] : sequence.state_slot,
+         .row_target = speculation_.stored_row(sequence, at)});
   }
 }
 

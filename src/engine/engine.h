@@ -49,7 +49,7 @@ struct EngineOptions {
   std::int64_t max_sequences = 1;  // running at the same time; more wait
   std::int64_t max_rows = 512;     // rows of one step: prompts are read in chunks of at most this
   DType kv_dtype = DType::f16;
-  SpeculationOptions speculation;  // for a drafter, if there is one
+  SpeculationOptions speculation;  // for a drafter or the MTP head, if there is one
 };
 
 /// Serves requests on one model: admits them against the KV cache, shares the rows of each step
@@ -57,8 +57,9 @@ struct EngineOptions {
 /// a time.
 class Engine {
  public:
-  /// `model` and `backend` must outlive it. With a drafter, answers take less time and have the
-  /// same tokens. Errors: invalid_argument for options out of range; those of Runner.
+  /// `model` and `backend` must outlive it. With a drafter (the model's MTP head, if it has
+  /// one and no other is given) answers take less time and have the same tokens. Errors:
+  /// invalid_argument for options out of range; those of Runner.
   static Result<std::unique_ptr<Engine>> create(const model::Model& model,
                                                 backend::Backend& backend,
                                                 const EngineOptions& options,

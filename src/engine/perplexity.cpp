@@ -39,8 +39,9 @@ Result<void> score_piece(Runner& runner, std::span<const TokenId> piece, StepBlo
       return position >= context / 2 && position + 1 < context;
     };
     for (std::int64_t position = begin; position < end; ++position) {
-      step.add_row(slot, piece[static_cast<std::size_t>(position)], position, is_scored(position),
-                   0);
+      step.add_row(slot, {.token = piece[static_cast<std::size_t>(position)],
+                          .position = position,
+                          .wants_logits = is_scored(position)});
     }
     HEARTH_ASSIGN(auto logits, runner.run(step.view()));
     for (std::int64_t position = begin; position < end; ++position) {

@@ -25,14 +25,22 @@ std::int64_t row_bucket(std::int64_t n, std::int64_t limit) {
 Result<std::unique_ptr<Runner>> Runner::create(const model::Model& model, backend::Backend& backend,
                                                const RunnerOptions& options) {
   std::unique_ptr<Runner> runner(new Runner(model, backend, options));
-  const graph::CacheDescs caches{
+  graph::CacheDescs caches{
       .kv = {options.kv_dtype, options.n_kv_blocks, model.kv_layers()},
       .states = {options.n_state_slots, model.state_layers()},
+      .rows = {options.n_stored_rows, model.params().embed},
   };
+  if (runner->has_mtp()) {
+    HEARTH_ASSERT(model.mtp() != nullptr);
+    caches.kv.layers.push_back(model.mtp()->mtp_kv_layer());
+  }
   HEARTH_TRY(caches.check());
   try {
     HEARTH_ASSIGN(runner->session_, backend.open(model.weights(), caches));
-    HEARTH_TRY(runner->bucket_for(options.max_rows, options.max_logit_rows));
+    HEARTH_TRY(runner->bucket_for(Part::trunk, options.max_rows, options.max_logit_rows));
+    if (runner->has_mtp()) {
+      HEARTH_TRY(runner->bucket_for(Part::mtp, options.max_rows, options.max_logit_rows));
+    }
   } catch (const std::bad_alloc&) {
     return fail(
         ErrorCode::out_of_memory,
@@ -44,28 +52,46 @@ Result<std::unique_ptr<Runner>> Runner::create(const model::Model& model, backen
 }
 
 Result<std::span<const float>> Runner::run(const graph::StepView& step) {
+  return run(Part::trunk, step);
+}
+
+Result<std::span<const float>> Runner::run_mtp(const graph::StepView& step) {
+  HEARTH_ASSERT(has_mtp());
+  return run(Part::mtp, step);
+}
+
+Result<std::span<const float>> Runner::run(Part part, const graph::StepView& step) {
   HEARTH_ASSERT(step.n_rows() <= options_.max_rows &&
                 step.n_logit_rows() <= options_.max_logit_rows);
-  HEARTH_ASSIGN(auto* compiled, bucket_for(step.n_rows(), step.n_logit_rows()));
+  HEARTH_ASSIGN(auto* compiled, bucket_for(part, step.n_rows(), step.n_logit_rows()));
   return compiled->executable->run(step);
 }
 
 Result<plan::StepCost> Runner::cost(std::int64_t n_rows, std::int64_t n_logit_rows) {
-  HEARTH_ASSIGN(auto* compiled, bucket_for(n_rows, n_logit_rows));
+  HEARTH_ASSIGN(auto* compiled, bucket_for(Part::trunk, n_rows, n_logit_rows));
   return compiled->cost;
 }
 
-Result<Runner::Compiled*> Runner::bucket_for(std::int64_t n_rows, std::int64_t n_logit_rows) {
-  const graph::RowBucket bucket{
-      row_bucket(n_rows, options_.max_rows),
-      row_bucket(std::max<std::int64_t>(n_logit_rows, 1), options_.max_logit_rows)};
-  if (const auto found = buckets_.find(bucket); found != buckets_.end()) {
+Result<graph::Graph> Runner::record(Part part, graph::RowBucket bucket) const {
+  if (!has_mtp()) {
+    return model_.record(bucket);
+  }
+  return part == Part::trunk ? model_.mtp()->record_storing_trunk(model_.weights(), bucket)
+                             : model_.mtp()->record_mtp(model_.weights(), bucket);
+}
+
+Result<Runner::Compiled*> Runner::bucket_for(Part part, std::int64_t n_rows,
+                                             std::int64_t n_logit_rows) {
+  const Key key{part,
+                {row_bucket(n_rows, options_.max_rows),
+                 row_bucket(std::max<std::int64_t>(n_logit_rows, 1), options_.max_logit_rows)}};
+  if (const auto found = buckets_.find(key); found != buckets_.end()) {
     return &found->second;
   }
-  HEARTH_ASSIGN(const auto graph, model_.record(bucket));
+  HEARTH_ASSIGN(const auto graph, record(part, key.bucket));
   const auto plan = plan::make_plan(graph, model_.weights(), plan_options_);
   HEARTH_ASSIGN(auto executable, session_->compile(plan));
-  return &buckets_.emplace(bucket, Compiled{std::move(executable), plan.cost}).first->second;
+  return &buckets_.emplace(key, Compiled{std::move(executable), plan.cost}).first->second;
 }
 
 }  // namespace hearth::engine

@@ -17,6 +17,8 @@ struct RunnerOptions {
   std::int64_t n_state_slots = 1;
   std::int64_t max_rows = 0;        // rows of the largest step
   std::int64_t max_logit_rows = 0;  // of them with logits
+  /// With places in the row store the model's MTP head can be run; the model must have one.
+  std::int64_t n_stored_rows = 0;
 };
 
 /// A model on a device, ready to run steps of any size: keeps one plan per row bucket. One thread
@@ -33,6 +35,8 @@ class Runner {
   /// has checked token ids, positions, blocks and the limits of RunnerOptions. Allocates only when
   /// a bucket is used for the first time.
   Result<std::span<const float>> run(const graph::StepView& step);
+  /// The same for a step of the MTP head.
+  Result<std::span<const float>> run_mtp(const graph::StepView& step);
 
   /// See backend::Session::copy_state().
   void copy_state(std::int64_t from, std::int64_t to) { session_->copy_state(from, to); }
@@ -44,8 +48,16 @@ class Runner {
   Result<plan::StepCost> cost(std::int64_t n_rows, std::int64_t n_logit_rows);
   [[nodiscard]] const RunnerOptions& options() const { return options_; }
   [[nodiscard]] const model::Model& model() const { return model_; }
+  [[nodiscard]] bool has_mtp() const { return options_.n_stored_rows > 0; }
 
  private:
+  enum class Part { trunk, mtp };
+  struct Key {
+    Part part;
+    graph::RowBucket bucket;
+
+    auto operator<=>(const Key&) const = default;
+  };
   struct Compiled {
     std::unique_ptr<backend::Executable> executable;
     plan::StepCost cost;
@@ -56,13 +68,15 @@ class Runner {
     plan_options_.kv_dtype = options.kv_dtype;
   }
 
-  Result<Compiled*> bucket_for(std::int64_t n_rows, std::int64_t n_logit_rows);
+  Result<Compiled*> bucket_for(Part part, std::int64_t n_rows, std::int64_t n_logit_rows);
+  Result<std::span<const float>> run(Part part, const graph::StepView& step);
+  [[nodiscard]] Result<graph::Graph> record(Part part, graph::RowBucket bucket) const;
 
   const model::Model& model_;
   plan::Options plan_options_;
   RunnerOptions options_;
   std::unique_ptr<backend::Session> session_;
-  std::map<graph::RowBucket, Compiled> buckets_;
+  std::map<Key, Compiled> buckets_;
 };
 
 /// The smallest row bucket that holds `n` rows, at most `limit`: 1 to 8, then steps of at most a

@@ -11,6 +11,8 @@ void StepBlock::clear() {
   logit_rows_.clear();
   state_slots_.clear();
   state_targets_.clear();
+  row_sources_.clear();
+  row_targets_.clear();
   tables_.clear();
 }
 
@@ -21,15 +23,16 @@ std::int32_t StepBlock::add_sequence(std::span<const std::int32_t> block_table,
   return static_cast<std::int32_t>(tables_.size()) - 1;
 }
 
-void StepBlock::add_row(std::int32_t sequence, TokenId token, std::int64_t position,
-                        bool wants_logits, std::int32_t state_target) {
-  if (wants_logits) {
+void StepBlock::add_row(std::int32_t sequence, const StepRow& row) {
+  if (row.wants_logits) {
     logit_rows_.push_back(static_cast<std::int32_t>(n_rows()));
   }
-  tokens_.push_back(token);
-  positions_.push_back(static_cast<std::int32_t>(position));
+  tokens_.push_back(row.token);
+  positions_.push_back(static_cast<std::int32_t>(row.position));
   sequences_.push_back(sequence);
-  state_targets_.push_back(state_target);
+  state_targets_.push_back(row.state_target);
+  row_sources_.push_back(row.row_source);
+  row_targets_.push_back(row.row_target);
 }
 
 graph::StepView StepBlock::view() {
@@ -50,7 +53,9 @@ graph::StepView StepBlock::view() {
           .block_tables = block_tables_,
           .table_stride = static_cast<std::int64_t>(stride),
           .state_slots = state_slots_,
-          .state_targets = state_targets_};
+          .state_targets = state_targets_,
+          .row_sources = row_sources_,
+          .row_targets = row_targets_};
 }
 
 }  // namespace hearth::engine

@@ -8,6 +8,16 @@
 
 namespace hearth::engine {
 
+/// One row of a step; what a model does not have need not be named.
+struct StepRow {
+  TokenId token{};
+  std::int64_t position = 0;
+  bool wants_logits = false;
+  std::int32_t state_target = 0;  // the slot in which the recurrent state after it goes
+  std::int32_t row_source = 0;    // places in the row store
+  std::int32_t row_target = 0;
+};
+
 /// The arrays behind a StepView, filled anew for every step without allocating once they have
 /// grown.
 class StepBlock {
@@ -16,10 +26,8 @@ class StepBlock {
 
   /// Adds a sequence with its block table and state slot; returns its index for add_row().
   std::int32_t add_sequence(std::span<const std::int32_t> block_table, std::int32_t state_slot);
-  /// The next row of that sequence, whose rows follow each other. The recurrent state after it goes
-  /// to the slot `state_target`.
-  void add_row(std::int32_t sequence, TokenId token, std::int64_t position, bool wants_logits,
-               std::int32_t state_target);
+  /// The next row of that sequence, whose rows follow each other.
+  void add_row(std::int32_t sequence, const StepRow& row);
 
   [[nodiscard]] std::int64_t n_rows() const { return static_cast<std::int64_t>(tokens_.size()); }
   /// Valid until the next change.
@@ -31,6 +39,8 @@ class StepBlock {
   std::vector<std::int32_t> sequences_;
   std::vector<std::int32_t> logit_rows_;
   std::vector<std::int32_t> state_targets_;
+  std::vector<std::int32_t> row_sources_;
+  std::vector<std::int32_t> row_targets_;
   std::vector<std::int32_t> state_slots_;  // per sequence
   std::vector<std::span<const std::int32_t>> tables_;
   std::vector<std::int32_t> block_tables_;  // tables_ padded to equal length

@@ -11,6 +11,7 @@
 #include "graph/kv_cache.h"
 #include "graph/state_cache.h"
 #include "model/hyper_params.h"
+#include "model/mtp_head.h"
 #include "model/weight_binder.h"
 
 namespace hearth::model {
@@ -29,6 +30,8 @@ class Architecture {
   /// out. `weights` is the table that the binder filled.
   [[nodiscard]] virtual Result<graph::Graph> record(const graph::WeightTable& weights,
                                                     graph::RowBucket bucket) const = 0;
+  /// nullptr for a model without such a head.
+  [[nodiscard]] virtual const MtpHead* mtp() const { return nullptr; }
 };
 
 /// One line of the list in model/arch/all.cpp.

@@ -51,6 +51,10 @@ ValueId logits_of(GraphBuilder& g, const EndWeights& w, float norm_eps, ValueId 
   return matmul(g, rms_norm(g, select_rows(g, x), w.norm, norm_eps), w.head);
 }
 
+ValueId head_logits(GraphBuilder& g, WeightId head, ValueId hidden) {
+  return matmul(g, select_rows(g, hidden), head);
+}
+
 Result<std::int64_t> vocab_rows(const formats::GgufFile& file) {
   const auto* table = file.find("token_embd.weight");
   if (table == nullptr || table->shape.rank() != 2) {

@@ -53,6 +53,9 @@ Result<EndWeights> bind_ends(WeightBinder& weights, const HyperParams& params);
 /// Final norm and head over the rows that ask: x [rows, embed] -> [logit rows, vocab].
 ValueId logits_of(GraphBuilder& g, const EndWeights& w, float norm_eps, ValueId x);
 
+/// The same with `hidden` [rows, embed] already behind its norm.
+ValueId head_logits(GraphBuilder& g, WeightId head, ValueId hidden);
+
 /// Rows of token_embd.weight: the vocabulary that the model computes.
 /// Errors: invalid_file when the tensor is missing or not a matrix.
 Result<std::int64_t> vocab_rows(const formats::GgufFile& file);

@@ -47,6 +47,8 @@ class Model {
   [[nodiscard]] Result<graph::Graph> record(graph::RowBucket bucket) const {
     return architecture_->record(weights_.table, bucket);
   }
+  /// nullptr for a model without such a head.
+  [[nodiscard]] const MtpHead* mtp() const { return architecture_->mtp(); }
 
  private:
   explicit Model(formats::GgufFile file) : file_(std::move(file)) {}

@@ -61,7 +61,9 @@ TEST_P(Architectures, LogitsOfAPromptAreThoseOfTransformers) {
   std::vector<std::int32_t> table{5, 2};  // any blocks will do
   const auto slot = step.add_sequence(table, 0);
   for (std::int64_t position = 0; position < n; ++position) {
-    step.add_row(slot, golden_.prompt[static_cast<std::size_t>(position)], position, true, 0);
+    step.add_row(slot, {.token = golden_.prompt[static_cast<std::size_t>(position)],
+                        .position = position,
+                        .wants_logits = true});
   }
   const auto logits = (*runner)->run(step.view());
   ASSERT_TRUE(logits.has_value()) << logits.error().message;

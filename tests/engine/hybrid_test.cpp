@@ -59,8 +59,10 @@ class Hybrid : public testing::Test {
     StepBlock step;
     const auto sequence = step.add_sequence(blocks, slot);
     for (std::size_t position = first; position < end; ++position) {
-      step.add_row(sequence, golden_.prompt[position], static_cast<std::int64_t>(position), true,
-                   slot);
+      step.add_row(sequence, {.token = golden_.prompt[position],
+                              .position = static_cast<std::int64_t>(position),
+                              .wants_logits = true,
+                              .state_target = slot});
     }
     const auto result = runner.run(step.view());
     EXPECT_TRUE(result.has_value());

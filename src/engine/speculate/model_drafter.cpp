@@ -149,8 +149,11 @@ void ModelDrafter::add_rows(Work& work, std::span<const TokenId> tokens, bool wa
     // States that nobody will go back to share the slot of the last of them.
     const std::size_t n_kept = seat.state_slots.size();
     const std::size_t first_kept = end - std::min(end, n_kept - 1);
-    step_block_.add_row(index, token, position, wants_guess && seat.read.size() == end,
-                        seat.state_after(std::max(seat.read.size(), first_kept)));
+    step_block_.add_row(index,
+                        {.token = token,
+                         .position = position,
+                         .wants_logits = wants_guess && seat.read.size() == end,
+                         .state_target = seat.state_after(std::max(seat.read.size(), first_kept))});
   }
   seat.n_reached = std::max(seat.n_reached, end);
 }

@@ -40,10 +40,7 @@ Result<void> Speculation::draft(std::span<Sequence* const> running) {
     // A step yields one token beyond the guesses that were right.
     const std::int64_t room = sequence->limit - static_cast<std::int64_t>(sequence->tokens.size());
     if (const std::int64_t n = std::min(depth, room - 1); sequence->is_decoding() && n > 0) {
-      tasks_.push_back({.seat = sequence->seat,
-                        .tokens = sequence->tokens,
-                        .depth = n,
-                        .drafts = &sequence->drafts});
+      tasks_.push_back(task_of(*sequence, n));
     }
   }
   if (tasks_.empty()) {
@@ -56,6 +53,28 @@ Result<void> Speculation::draft(std::span<Sequence* const> running) {
   report_.draft_seconds += time.count();
   is_typical_ = is_typical_ && n_late == 0;
   return {};
+}
+
+Result<void> Speculation::follow(std::span<Sequence* const> running) {
+  if (options_.max_depth == 0) {
+    return {};
+  }
+  tasks_.clear();
+  for (auto* sequence : running) {
+    if (sequence->is_running()) {
+      tasks_.push_back(task_of(*sequence, 0));
+    }
+  }
+  return drafter_->follow(tasks_);
+}
+
+DraftTask Speculation::task_of(Sequence& sequence, std::int64_t depth) {
+  return {.seat = sequence.seat,
+          .tokens = sequence.tokens,
+          .n_computed = static_cast<std::int64_t>(sequence.n_computed),
+          .block_table = sequence.block_table,
+          .depth = depth,
+          .drafts = &sequence.drafts};
 }
 
 void Speculation::record_guesses(std::int64_t checked, std::int64_t accepted) {

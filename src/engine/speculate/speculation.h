@@ -48,8 +48,17 @@ class Speculation {
   void record_guesses(std::int64_t checked, std::int64_t accepted);
   /// The step of all those sequences is over.
   void record_step(double seconds);
+  /// Lets the drafter read what the step has computed. Errors: the device failed.
+  Result<void> follow(std::span<Sequence* const> running);
+
+  /// Where the step stores the hidden row of a position.
+  [[nodiscard]] std::int32_t stored_row(const Sequence& sequence, std::int64_t position) const {
+    return drafter_ ? drafter_->stored_row(sequence.seat, position) : 0;
+  }
 
  private:
+  static DraftTask task_of(Sequence& sequence, std::int64_t depth);
+
   SpeculationOptions options_;
   std::unique_ptr<Drafter> drafter_;
   DepthChooser depths_;

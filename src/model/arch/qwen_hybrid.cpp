@@ -17,6 +17,13 @@ struct Layer {
   std::variant<FfnWeights, ExpertFfn> ffn;
 };
 
+/// The head that predicts a further token: one block of attention, fed by the trunk's hidden row
+/// and the next token.
+struct MtpWeights {
+  WeightId embed{}, token_norm{}, hidden_norm{}, join{}, norm{}, head{};
+  Layer block;
+};
+
 /// The rotation of attention heads; `rope.dimension_sections` is checked where a file must have it.
 Result<graph::RopeParams> read_rotation(const ArchKeys& keys, const HyperParams& params,
                                         bool has_sections) {
@@ -38,7 +45,7 @@ Result<graph::RopeParams> read_rotation(const ArchKeys& keys, const HyperParams&
   return rotation;
 }
 
-class HybridModel final : public Architecture {
+class HybridModel final : public Architecture, public MtpHead {
  public:
   static Result<std::unique_ptr<Architecture>> bind(WeightBinder& weights,
                                                     const HybridTraits& traits) {
@@ -48,9 +55,6 @@ class HybridModel final : public Architecture {
     HEARTH_ASSIGN(model->params_, read_hyper_params(keys, vocab));
     HEARTH_ASSIGN(const auto n_prediction, read_prediction_blocks(keys, model->params_.n_layers));
     model->params_.n_layers -= n_prediction;
-    for (std::int64_t i = 0; i < n_prediction; ++i) {
-      weights.set_aside(block_name(model->params_.n_layers + i, ""));
-    }
     HEARTH_ASSIGN(model->rotation_, read_rotation(keys, model->params_, traits.has_rope_sections));
     HEARTH_ASSIGN(model->net_, read_delta_net(keys, traits.order));
     if (traits.has_experts) {
@@ -58,6 +62,12 @@ class HybridModel final : public Architecture {
     }
     HEARTH_ASSIGN(const auto is_recurrent, read_recurrent_layers(keys, model->params_.n_layers));
     HEARTH_TRY(model->bind_layers(weights, traits, is_recurrent));
+    if (n_prediction > 0) {
+      HEARTH_TRY(model->bind_mtp(weights, traits));
+    }
+    for (std::int64_t i = 1; i < n_prediction; ++i) {
+      weights.set_aside(block_name(model->params_.n_layers + i, ""));
+    }
     return model;
   }
 
@@ -72,11 +82,31 @@ class HybridModel final : public Architecture {
   [[nodiscard]] Result<graph::Graph> record(const graph::WeightTable& weights,
                                             graph::RowBucket bucket) const override {
     GraphBuilder g(weights, bucket);
-    ValueId x = embed(g, ends_.embed, 1.0f);  // [rows, embed]
-    for (const auto& layer : layers_) {
-      x = block(g, layer, x);
-    }
-    return g.finish(logits_of(g, ends_, params_.norm_eps, x));
+    return g.finish(logits_of(g, ends_, params_.norm_eps, trunk(g)));
+  }
+
+  [[nodiscard]] const MtpHead* mtp() const override { return mtp_ ? this : nullptr; }
+
+  [[nodiscard]] graph::KvLayer mtp_kv_layer() const override {
+    return {params_.n_kv_heads, params_.head_dim};
+  }
+
+  [[nodiscard]] Result<graph::Graph> record_storing_trunk(const graph::WeightTable& weights,
+                                                          graph::RowBucket bucket) const override {
+    GraphBuilder g(weights, bucket);
+    const ValueId hidden = rms_norm(g, trunk(g), ends_.norm, params_.norm_eps);
+    return g.finish(head_logits(g, ends_.head, store_rows(g, hidden)));
+  }
+
+  [[nodiscard]] Result<graph::Graph> record_mtp(const graph::WeightTable& weights,
+                                                graph::RowBucket bucket) const override {
+    GraphBuilder g(weights, bucket);
+    const float eps = params_.norm_eps;
+    const ValueId token = rms_norm(g, embed(g, mtp_->embed, 1.0f), mtp_->token_norm, eps);
+    const ValueId hidden = rms_norm(g, load_rows(g, params_.embed), mtp_->hidden_norm, eps);
+    const ValueId x = matmul(g, concat(g, token, hidden), mtp_->join);  // [rows, embed]
+    const ValueId own = rms_norm(g, block(g, mtp_->block, x), mtp_->norm, eps);
+    return g.finish(head_logits(g, mtp_->head, store_rows(g, own)));
   }
 
  private:
@@ -85,10 +115,6 @@ class HybridModel final : public Architecture {
     HEARTH_ASSIGN(ends_, bind_ends(weights, params_));
     for (std::int64_t i = 0; i < params_.n_layers; ++i) {
       Layer layer;
-      HEARTH_ASSIGN(layer.mixer_norm,
-                    weights.vector(block_name(i, "attn_norm.weight"), params_.embed));
-      HEARTH_ASSIGN(layer.ffn_norm,
-                    weights.vector(block_name(i, "post_attention_norm.weight"), params_.embed));
       if (is_recurrent[static_cast<std::size_t>(i)]) {
         HEARTH_ASSIGN(auto net, bind_delta_net(weights, params_, net_, i));
         HEARTH_ASSIGN(net.in, traits.bind_projections(weights, params_, net_, i));
@@ -99,14 +125,61 @@ class HybridModel final : public Architecture {
                       bind_qwen_attention(weights, params_, AttentionGate::sigmoid, i));
         layer.cache_layer = n_attention_++;
       }
-      if (traits.has_experts) {
-        HEARTH_ASSIGN(layer.ffn, bind_experts(weights, params_, experts_, i));
-      } else {
-        HEARTH_ASSIGN(layer.ffn, bind_ffn(weights, params_, i));
-      }
+      HEARTH_TRY(bind_rest(weights, traits, i, layer));
       layers_.push_back(layer);
     }
     return {};
+  }
+
+  /// Norms and feed-forward of a block.
+  Result<void> bind_rest(WeightBinder& weights, const HybridTraits& traits, std::int64_t i,
+                         Layer& layer) const {
+    HEARTH_ASSIGN(layer.mixer_norm,
+                  weights.vector(block_name(i, "attn_norm.weight"), params_.embed));
+    HEARTH_ASSIGN(layer.ffn_norm,
+                  weights.vector(block_name(i, "post_attention_norm.weight"), params_.embed));
+    if (traits.has_experts) {
+      HEARTH_ASSIGN(layer.ffn, bind_experts(weights, params_, experts_, i));
+    } else {
+      HEARTH_ASSIGN(layer.ffn, bind_ffn(weights, params_, i));
+    }
+    return {};
+  }
+
+  /// The first block behind the trunk. Own embedding, head and norm are optional; the trunk's stand
+  /// in for them.
+  Result<void> bind_mtp(WeightBinder& weights, const HybridTraits& traits) {
+    const std::int64_t i = params_.n_layers;
+    const auto name = [i](std::string_view part) { return block_name(i, part); };
+    MtpWeights mtp{.embed = ends_.embed, .norm = ends_.norm, .head = ends_.head};
+    HEARTH_ASSIGN(mtp.token_norm, weights.vector(name("nextn.enorm.weight"), params_.embed));
+    HEARTH_ASSIGN(mtp.hidden_norm, weights.vector(name("nextn.hnorm.weight"), params_.embed));
+    HEARTH_ASSIGN(mtp.join,
+                  weights.matrix(name("nextn.eh_proj.weight"), params_.embed, 2 * params_.embed));
+    HEARTH_ASSIGN(const auto norm,
+                  weights.find_vector(name("nextn.shared_head_norm.weight"), params_.embed));
+    HEARTH_ASSIGN(const auto own_embed, weights.find_matrix(name("nextn.embed_tokens.weight"),
+                                                            params_.vocab, params_.embed));
+    HEARTH_ASSIGN(const auto own_head, weights.find_matrix(name("nextn.shared_head_head.weight"),
+                                                           params_.vocab, params_.embed));
+    mtp.norm = norm.value_or(mtp.norm);
+    mtp.embed = own_embed.value_or(mtp.embed);
+    mtp.head = own_head.value_or(mtp.head);
+    HEARTH_ASSIGN(mtp.block.mixer,
+                  bind_qwen_attention(weights, params_, AttentionGate::sigmoid, i));
+    mtp.block.cache_layer = n_attention_;
+    HEARTH_TRY(bind_rest(weights, traits, i, mtp.block));
+    mtp_ = mtp;
+    return {};
+  }
+
+  /// Tokens in, the residual stream behind the last block out: [rows, embed].
+  ValueId trunk(GraphBuilder& g) const {
+    ValueId x = embed(g, ends_.embed, 1.0f);
+    for (const auto& layer : layers_) {
+      x = block(g, layer, x);
+    }
+    return x;
   }
 
   // x [rows, embed] -> [rows, embed].
@@ -132,6 +205,7 @@ class HybridModel final : public Architecture {
   ExpertParams experts_;
   EndWeights ends_;
   std::vector<Layer> layers_;
+  std::optional<MtpWeights> mtp_;
   std::int64_t n_attention_ = 0;
   std::int64_t n_recurrent_ = 0;
 };
