@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <set>
+#include <span>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
+#include "base/format.h"
 #include "engine/engine.h"
 #include "tests/model/golden_model.h"
 
@@ -34,6 +39,20 @@ struct Case {
 
 void PrintTo(const Case& value, std::ostream* out) {
   *out << value.name();
+}
+
+/// Within 1e-5 of the largest number.
+void expect_close(std::span<const float> actual, const std::vector<float>& expected,
+                  const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  float largest = 0;
+  float worst = 0;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    worst = std::max(worst, std::abs(actual[i] - expected[i]));
+  }
+  EXPECT_LE(worst / largest, 1e-5f)
+      << what << ": largest difference " << worst << ", largest number " << largest;
 }
 
 class Architectures : public testing::TestWithParam<Case> {
@@ -67,16 +86,7 @@ TEST_P(Architectures, LogitsOfAPromptAreThoseOfTransformers) {
   }
   const auto logits = (*runner)->run(step.view());
   ASSERT_TRUE(logits.has_value()) << logits.error().message;
-  ASSERT_EQ(logits->size(), golden_.logits.size());
-
-  float largest = 0;
-  float worst = 0;
-  for (std::size_t i = 0; i < logits->size(); ++i) {
-    largest = std::max(largest, std::abs(golden_.logits[i]));
-    worst = std::max(worst, std::abs((*logits)[i] - golden_.logits[i]));
-  }
-  EXPECT_LE(worst / largest, 1e-5f)
-      << "largest difference " << worst << ", largest logit " << largest;
+  expect_close(*logits, golden_.logits, "logits");
 }
 
 TEST_P(Architectures, GreedyTokensAreThoseOfTransformers) {
@@ -117,6 +127,62 @@ std::string case_name(const testing::TestParamInfo<Case>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, Architectures, testing::ValuesIn(all_cases()), case_name);
+
+/// What layer `layer` hands to the next: the input of the next one's first norm.
+std::optional<graph::ValueId> output_of(const graph::Graph& graph,
+                                        const graph::WeightTable& weights, std::size_t layer) {
+  const auto name = format("blk.{}.attn_norm.weight", layer + 1);
+  for (const auto& node : graph.nodes) {
+    const auto* norm = std::get_if<graph::RmsNorm>(&node.op);
+    if (norm != nullptr && weights[index(norm->weight)].name == name) {
+      return node.inputs.front();
+    }
+  }
+  return std::nullopt;
+}
+
+class HiddenStates : public testing::TestWithParam<std::string> {};
+
+/// The reference computes each of them as if it were the logits.
+TEST_P(HiddenStates, BehindEachLayerAreThoseOfTransformers) {
+  const auto golden = model::load_golden_model(GetParam());
+  const auto model = *model::Model::open(golden.gguf_path);
+  const auto backend = backend::make_reference_backend();
+  const auto n = static_cast<std::int64_t>(golden.prompt.size());
+  const graph::StateCacheDesc states{1, model->state_layers()};
+  const graph::KvCacheDesc kv{DType::f32, 2, model->kv_layers()};
+  StepBlock step;
+  const std::vector<std::int32_t> table{1, 0};
+  const auto slot = step.add_sequence(table, 0);
+  for (std::int64_t position = 0; position < n; ++position) {
+    step.add_row(slot, golden.prompt[static_cast<std::size_t>(position)], position, false);
+  }
+  for (std::size_t layer = 0; layer < golden.hidden.size(); ++layer) {
+    auto graph = *model->record({n, 1});
+    const auto output = output_of(graph, model->weights(), layer);
+    ASSERT_TRUE(output.has_value()) << "layer " << layer;
+    graph.logits = *output;
+    const auto session = *backend->open(model->weights(), kv, states);
+    const auto executable =
+        *session->compile(plan::make_plan(graph, model->weights(), backend->plan_options()));
+    const auto actual = *executable->run(step.view());
+    expect_close(actual, golden.hidden[layer], format("layer {}", layer));
+  }
+}
+
+std::vector<std::string> models_with_hidden_states() {
+  auto names = model::golden_model_names();
+  std::erase_if(names,
+                [](const auto& name) { return model::load_golden_model(name).hidden.empty(); });
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, HiddenStates, testing::ValuesIn(models_with_hidden_states()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST(ArchitectureList, EveryArchitectureHasGoldenData) {
   std::set<std::string> covered;

@@ -40,6 +40,11 @@ GoldenModel load_golden_model(const std::string& name) {
   golden.greedy = read_array<TokenId>(in, static_cast<std::size_t>(header[1]));
   golden.logits =
       read_array<float>(in, golden.prompt.size() * static_cast<std::size_t>(golden.n_vocab));
+  const auto hidden = read_array<std::int32_t>(in, 2);
+  for (std::int32_t layer = 0; in && layer < hidden[0]; ++layer) {
+    golden.hidden.push_back(
+        read_array<float>(in, golden.prompt.size() * static_cast<std::size_t>(hidden[1])));
+  }
   return golden;
 }
 

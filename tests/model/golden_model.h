@@ -16,6 +16,8 @@ struct GoldenModel {
   std::vector<TokenId> greedy;  // the tokens that follow the prompt
   std::int64_t n_vocab = 0;
   std::vector<float> logits;  // [prompt, n_vocab]
+  /// [prompt, hidden] behind each layer but the last; empty where a file has none.
+  std::vector<std::vector<float>> hidden;
 };
 
 /// The names of all golden models, from the folder: "llama", "llama-yarn", "gemma3", ...

@@ -167,7 +167,8 @@ def check(path: pathlib.Path) -> bool:
     raw = path.with_suffix(".golden").read_bytes()
     n_prompt, n_greedy, n_vocab = np.frombuffer(raw, "<i4", 3)
     ids = np.frombuffer(raw, "<i4", n_prompt + n_greedy, offset=12)
-    golden = np.frombuffer(raw, "<f4", offset=12 + ids.nbytes).reshape(n_prompt, n_vocab)
+    golden = np.frombuffer(raw, "<f4", n_prompt * n_vocab, offset=12 + ids.nbytes)
+    golden = golden.reshape(n_prompt, n_vocab)
     scale = np.abs(golden).max()
 
     def error(logits):

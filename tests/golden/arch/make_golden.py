@@ -192,12 +192,20 @@ def smallest_margin(logits: np.ndarray) -> float:
     return float(((top[:, -1] - top[:, -2]) / np.abs(top).max()).min())
 
 
+@torch.no_grad()
+def hidden_states(model, ids: list[int]) -> np.ndarray:
+    """[layers, ids, hidden]: what each layer hands to the next."""
+    states = model(torch.tensor([ids]), use_cache=False, output_hidden_states=True).hidden_states
+    return np.stack([state[0].numpy() for state in states[1:-1]])
+
+
 @dataclasses.dataclass
 class Golden:
     model: torch.nn.Module
     seed: int
     ids: list[int]  # prompt, then greedy tokens
     logits: np.ndarray  # float64, one row for each id
+    hidden: np.ndarray | None  # float64 hidden states of the prompt, for the Qwen family
     rounding: float  # what float32 loses, relative to max |logit|
 
 
@@ -215,13 +223,18 @@ def compute(variant: Variant, seed: int) -> Golden | None:
         return None
     narrow = all_logits(model, ids)
     with InDouble():
-        wide = all_logits(in_double(variant, model), ids)
+        wide_model = in_double(variant, model)
+        wide = all_logits(wide_model, ids)
     assert wide.dtype == np.float64
     rounding = float(np.abs(narrow - wide).max() / np.abs(wide).max())
     if smallest_margin(wide) < MIN_MARGIN or rounding > variant.max_rounding:
         return None
     assert (wide[N_PROMPT - 1 : -1].argmax(axis=1) == greedy).all(), "float64 picks other tokens"
-    return Golden(model, seed, ids, wide, rounding)
+    hidden = None
+    if variant.layout is not None:
+        with InDouble():
+            hidden = hidden_states(wide_model, ids[:N_PROMPT])
+    return Golden(model, seed, ids, wide, hidden, rounding)
 
 
 def permute_rope_rows(weight: np.ndarray, n_heads: int) -> np.ndarray:
@@ -335,6 +348,9 @@ def make(name: str, folder: pathlib.Path) -> None:
         out.write(struct.pack("<3i", N_PROMPT, N_GREEDY, golden.logits.shape[1]))
         out.write(np.array(golden.ids, dtype="<i4").tobytes())
         out.write(golden.logits[:N_PROMPT].astype("<f4").tobytes())
+        if golden.hidden is not None:
+            out.write(struct.pack("<2i", golden.hidden.shape[0], golden.hidden.shape[2]))
+            out.write(golden.hidden.astype("<f4").tobytes())
     n_distinct = len(set(golden.ids[N_PROMPT:]))
     print(f"| {name} | {golden.seed} | {np.abs(golden.logits).max():.2f} | {golden.rounding:.1e} "
           f"| {smallest_margin(golden.logits):.1e} | {n_distinct} |", flush=True)
