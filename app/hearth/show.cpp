@@ -20,6 +20,7 @@
 #include "base/format.h"
 #include "base/utf8.h"
 #include "commands.h"
+#include "count_text.h"
 #include "find_model.h"
 #include "formats/gguf/reader.h"
 #include "metadata_value.h"
@@ -120,15 +121,6 @@ std::vector<std::pair<SummaryKey, const formats::Value*>> summary_values(const G
 
 std::string bytes_text(std::int64_t bytes) {
   return format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-}
-
-/// "134.5 M"
-std::string count_text(std::int64_t n) {
-  const auto count = static_cast<double>(n);
-  if (n >= 1'000'000'000) {
-    return format("{:.2f} B", count / 1e9);
-  }
-  return n >= 1'000'000 ? format("{:.1f} M", count / 1e6) : format("{}", n);
 }
 
 void print_row(std::ostream& out, std::string_view label, std::string_view value) {

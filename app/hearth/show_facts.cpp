@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "count_text.h"
 #include "model/facts.h"
 #include "quant/registry.h"
 
@@ -62,15 +63,6 @@ std::string layout_text(const std::vector<LayerKind>& layers) {
   return format("{} x ({})", layers.size() / period, runs_text(layers, period));
 }
 
-/// "2.95 B", "845 M", "12 K"
-std::string short_count(std::int64_t n) {
-  const auto count = static_cast<double>(n);
-  if (n >= 1'000'000'000) {
-    return format("{:.2f} B", count / 1e9);
-  }
-  return n >= 1'000'000 ? format("{:.1f} M", count / 1e6) : format("{}", n);
-}
-
 void print_row(std::ostream& out, std::string_view label, std::string_view value) {
   out << format("  {:<20}{}\n", label, value);
 }
@@ -91,10 +83,10 @@ void print_facts(const formats::GgufFile& file, std::ostream& out) {
   out << "\nNeeds\n";
   print_row(out, "layers", layout_text(facts.layers));
   print_row(out, "parameters",
-            format("{}, of which a token reads {}", short_count(facts.n_parameters),
-                   short_count(facts.n_active())));
+            format("{}, of which a token reads {}", count_text(facts.n_parameters),
+                   count_text(facts.n_active())));
   if (facts.n_prediction_parameters > 0) {
-    print_row(out, "prediction", short_count(facts.n_prediction_parameters) + " (not used yet)");
+    print_row(out, "prediction", count_text(facts.n_prediction_parameters) + " (not used yet)");
   }
   print_row(out, "KV per token", format("{} bytes in F16", kv_bytes(facts, DType::f16)));
   if (facts.state_bytes > 0) {
@@ -106,7 +98,7 @@ void print_facts(const formats::GgufFile& file, std::ostream& out) {
     print_row(
         out, format("  {}", component.name),
         format("{:>10.1f} MB  {:>10} of {}", static_cast<double>(component.active_bytes) / 1e6,
-               short_count(component.n_active), short_count(component.n_parameters)));
+               count_text(component.n_active), count_text(component.n_parameters)));
   }
 }
 

@@ -18,17 +18,10 @@ constexpr std::string_view head = "head";
 constexpr std::string_view rest = "norms and other";
 
 /// In the order in which a token meets them.
-constexpr std::array component_names{embedding,
-                                     std::string_view("recurrent input"),
-                                     std::string_view("convolution"),
-                                     std::string_view("recurrent output"),
-                                     std::string_view("attention"),
-                                     std::string_view("router"),
-                                     experts,
-                                     std::string_view("shared expert"),
-                                     std::string_view("feed-forward"),
-                                     head,
-                                     rest};
+constexpr std::array<std::string_view, 11> component_names{
+    embedding, "recurrent input", "convolution",   "recurrent output", "attention",
+    "router",  experts,           "shared expert", "feed-forward",     head,
+    rest};
 
 /// Which component a tensor of a block belongs to, by the beginning of its name.
 struct Prefix {
@@ -213,8 +206,7 @@ class FactFinder {
 }  // namespace
 
 std::string_view name_of(LayerKind kind) {
-  constexpr std::array names{std::string_view("attention"), std::string_view("recurrent"),
-                             std::string_view("other")};
+  constexpr std::array<std::string_view, 3> names{"attention", "recurrent", "other"};
   return names[static_cast<std::size_t>(kind)];
 }
 

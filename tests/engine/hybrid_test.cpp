@@ -124,6 +124,7 @@ TEST_F(Hybrid, CountsItsStateInTheMemoryOfTheSession) {
   const graph::StateCacheDesc states{2, model_->state_layers()};
   EXPECT_GT(states.bytes(), 0);
   EXPECT_EQ(own->runner().memory().state_bytes, states.bytes());
+  EXPECT_NE(own->runner().layout().find("2 slots"), std::string::npos);
 }
 
 class PaddedVocabulary : public Hybrid {

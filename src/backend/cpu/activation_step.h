@@ -9,6 +9,9 @@ namespace hearth::backend::cpu {
 /// Activations that integer products take at a time. A row's last step may hold fewer.
 inline constexpr std::int64_t step_weights = 256;
 
+/// The activation blocks that integer formats use (quant/integer_form.h).
+inline constexpr std::array<int, 2> code_blocks{256, 32};
+
 /// Steps that may be read beyond the last one, because kernels take rows in groups of up to 32.
 inline constexpr std::int64_t step_slack = 31;
 

@@ -172,7 +172,13 @@ class CpuSession final : public Session {
     return {packed_.bytes(), caches_.kv.desc().bytes(),
             caches_.states.desc().bytes() + caches_.rows.desc().bytes(), workspace_.bytes()};
   }
-  [[nodiscard]] std::string description() const override { return layout_.reason; }
+  [[nodiscard]] std::string description() const override {
+    const auto& states = states_.desc();
+    return states.bytes() == 0
+               ? layout_.reason
+               : format("{}; {} slots of {:.1f} MiB for recurrent state", layout_.reason,
+                        states.n_slots, static_cast<double>(states.bytes_per_slot()) / (1 << 20));
+  }
 
  private:
   const graph::WeightTable& weights_;

@@ -6,12 +6,6 @@
 #include "graph/ops/router.h"
 
 namespace hearth::backend::cpu {
-namespace {
-
-// The activation blocks that integer formats use.
-constexpr std::array<int, 2> code_blocks{256, 32};
-
-}  // namespace
 
 PairOrder::PairOrder(Carver& carver, std::int64_t n_experts, std::int64_t max_pairs)
     : begins(carver.take<std::int32_t>(n_experts + 1)),

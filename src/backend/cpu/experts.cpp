@@ -20,8 +20,6 @@
 namespace hearth::backend::cpu {
 namespace {
 
-constexpr std::int64_t max_private_rows = 4;  // up to here every thread prepares all rows itself
-
 Result<ExpertMatrices> bind_matrices(const graph::ExpertMatMul& product,
                                      const BindContext& context) {
   const auto& [name, tensor, is_mapped] = context.weights[graph::index(product.weight)];

@@ -62,6 +62,10 @@ struct ValueRef {
   std::int64_t offset = 0;
 };
 
+/// Up to here every thread prepares the activations of all rows for itself, which is cheaper than a
+/// barrier.
+inline constexpr std::int64_t max_private_rows = 4;
+
 class LaunchKernel {
  public:
   virtual ~LaunchKernel() = default;

@@ -18,10 +18,6 @@
 namespace hearth::backend::cpu {
 namespace {
 
-constexpr std::int64_t max_private_rows = 4;  // up to here every thread prepares all rows itself
-// The activation blocks that integer formats use.
-constexpr std::array<int, 2> code_blocks{256, 32};
-
 struct Part {
   DType dtype;
   WeightMatrix weights;
