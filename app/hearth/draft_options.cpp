@@ -39,10 +39,10 @@ Result<OpenEngine> open_engine(const OpenModel& open, const DraftOptions& draft,
   std::unique_ptr<engine::Drafter> drafter;
   options.speculation = {.max_depth = draft.depth.value_or(max_adaptive_depth),
                          .is_adaptive = !draft.depth};
-  if (draft.model.empty() && draft.depth.value_or(0) > 0) {
+  if (draft.model.empty() && open.model->mtp() == nullptr && draft.depth.value_or(0) > 0) {
     return fail(ErrorCode::invalid_argument,
-                "--draft-depth {}: there is nothing to guess with, expected --draft-model",
-                *draft.depth);
+                "--draft-depth {}: {} has no MTP head to guess with, expected --draft-model",
+                *draft.depth, open.model->name());
   }
   if (!draft.model.empty() && options.speculation.max_depth > 0) {
     HEARTH_ASSIGN(const auto path, find_model(draft.model, model_cache()));

@@ -155,14 +155,15 @@ TEST_P(HiddenStates, BehindEachLayerAreThoseOfTransformers) {
   const std::vector<std::int32_t> table{1, 0};
   const auto slot = step.add_sequence(table, 0);
   for (std::int64_t position = 0; position < n; ++position) {
-    step.add_row(slot, golden.prompt[static_cast<std::size_t>(position)], position, false);
+    step.add_row(slot, {.token = golden.prompt[static_cast<std::size_t>(position)],
+                        .position = position});
   }
   for (std::size_t layer = 0; layer < golden.hidden.size(); ++layer) {
     auto graph = *model->record({n, 1});
     const auto output = output_of(graph, model->weights(), layer);
     ASSERT_TRUE(output.has_value()) << "layer " << layer;
     graph.logits = *output;
-    const auto session = *backend->open(model->weights(), kv, states);
+    const auto session = *backend->open(model->weights(), {kv, states, {}});
     const auto executable =
         *session->compile(plan::make_plan(graph, model->weights(), backend->plan_options()));
     const auto actual = *executable->run(step.view());
@@ -178,8 +179,8 @@ std::vector<std::string> models_with_hidden_states() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, HiddenStates, testing::ValuesIn(models_with_hidden_states()),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& tested) {
+                           std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });

@@ -45,6 +45,10 @@ GoldenModel load_golden_model(const std::string& name) {
     golden.hidden.push_back(
         read_array<float>(in, golden.prompt.size() * static_cast<std::size_t>(hidden[1])));
   }
+  if (std::ifstream mtp(folder / (name + ".mtp"), std::ios::binary); mtp) {
+    golden.mtp_logits = read_array<float>(
+        mtp, (golden.prompt.size() - 1) * static_cast<std::size_t>(golden.n_vocab));
+  }
   return golden;
 }
 

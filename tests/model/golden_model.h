@@ -18,6 +18,8 @@ struct GoldenModel {
   std::vector<float> logits;  // [prompt, n_vocab]
   /// [prompt, hidden] behind each layer but the last; empty where a file has none.
   std::vector<std::vector<float>> hidden;
+  /// Of the MTP head, [prompt - 1, n_vocab]: row p is fed with the token at p + 1; empty without.
+  std::vector<float> mtp_logits;
 };
 
 /// The names of all golden models, from the folder: "llama", "llama-yarn", "gemma3", ...

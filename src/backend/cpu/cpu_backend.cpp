@@ -173,7 +173,7 @@ class CpuSession final : public Session {
             caches_.states.desc().bytes() + caches_.rows.desc().bytes(), workspace_.bytes()};
   }
   [[nodiscard]] std::string description() const override {
-    const auto& states = states_.desc();
+    const auto& states = caches_.states.desc();
     return states.bytes() == 0
                ? layout_.reason
                : format("{}; {} slots of {:.1f} MiB for recurrent state", layout_.reason,

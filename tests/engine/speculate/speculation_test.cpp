@@ -217,6 +217,31 @@ TEST_P(SpeculationTest, AModelThatGuessesWrongChangesNothing) {
   EXPECT_LT(report.n_accepted, report.n_drafted);
 }
 
+/// The engine takes the model's own head where there is one.
+TEST_P(SpeculationTest, TheMtpHeadChangesNothing) {
+  if (model_->mtp() == nullptr) {
+    EXPECT_EQ(engine({.context = 64, .speculation = {.max_depth = 3}})->speculation().drafter(),
+              nullptr);
+    return;
+  }
+  plain_ = engine({.context = 64});
+  for (const std::int64_t depth : {1, 2, 7}) {
+    auto guessing = engine({.context = 64,
+                            .max_sequences = 2,
+                            .max_rows = 9,
+                            .speculation = {.max_depth = depth, .is_adaptive = false}});
+    std::vector<Request> requests{request(24, 3), request(1, 4), request(11, 5)};
+    std::vector<TokenStream> streams;
+    for (const auto& each : requests) {
+      streams.push_back(*guessing->submit(each));
+    }
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      EXPECT_EQ(drain(streams[i]), plain(requests[i])) << depth;
+    }
+    EXPECT_GT(guessing->speculation().report().n_drafted, 0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, SpeculationTest,
                          testing::Values("llama", "gemma3", "qwen35-heads", "qwen35moe",
                                          "qwen3next"));

@@ -244,10 +244,26 @@ def permute_rope_rows(weight: np.ndarray, n_heads: int) -> np.ndarray:
     return halves.swapaxes(1, 2).reshape(weight.shape)
 
 
+def mtp_head(variant: Variant):
+    if variant.layout is None or not variant.layout.prediction_block:
+        return None
+    return qwen_models.MtpHead(variant.arch, variant.config,
+                               lambda model: randomise(variant, model, seed=7))
+
+
+@torch.no_grad()
+def mtp_logits(variant: Variant, model, ids: list[int]) -> np.ndarray:
+    """float64 [ids - 1, vocab]."""
+    mtp = mtp_head(variant)
+    with InDouble():
+        one = dataclasses.replace(variant, config=mtp.config)
+        return mtp.logits(in_double(variant, model), in_double(one, mtp.model), ids)
+
+
 def gguf_tensors(variant: Variant, model):
     """(name, array) as the converter writes them."""
     if variant.layout is not None:
-        yield from qwen_models.tensors(variant.arch, model, variant.layout)
+        yield from qwen_models.tensors(variant.arch, model, variant.layout, mtp_head(variant))
         return
     config = model.config
     arch = {"llama": gguf.MODEL_ARCH.LLAMA, "gemma3": gguf.MODEL_ARCH.GEMMA3}[variant.arch]
@@ -351,6 +367,9 @@ def make(name: str, folder: pathlib.Path) -> None:
         if golden.hidden is not None:
             out.write(struct.pack("<2i", golden.hidden.shape[0], golden.hidden.shape[2]))
             out.write(golden.hidden.astype("<f4").tobytes())
+    if mtp_head(variant) is not None:
+        prompt = golden.ids[:N_PROMPT]
+        mtp_logits(variant, golden.model, prompt).astype("<f4").tofile(folder / f"{name}.mtp")
     n_distinct = len(set(golden.ids[N_PROMPT:]))
     print(f"| {name} | {golden.seed} | {np.abs(golden.logits).max():.2f} | {golden.rounding:.1e} "
           f"| {smallest_margin(golden.logits):.1e} | {n_distinct} |", flush=True)

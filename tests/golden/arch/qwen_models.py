@@ -209,7 +209,7 @@ def separate_input(config, data: np.ndarray):
     return np.concatenate([q, k, v]), z
 
 
-def tensors(arch: str, model, layout: Layout):
+def tensors(arch: str, model, layout: Layout, mtp):
     """(name, array) as the converter writes them."""
     config = model.config
     for name, weight in model.state_dict().items():
@@ -227,23 +227,60 @@ def tensors(arch: str, model, layout: Layout):
             yield target.replace("gate_up", "up"), up
         else:
             yield target, data
-    if layout.prediction_block:
-        yield from prediction_block(config)
+    if mtp is not None:
+        yield from mtp.tensors(config.num_hidden_layers)
 
 
-def prediction_block(config):
-    """Random tensors with the names of a prediction block; transformers has no such block to compare."""
-    random = np.random.default_rng(7)
-    block, embed = f"blk.{config.num_hidden_layers}.", config.hidden_size
-    queries = 2 * config.num_attention_heads * config.head_dim
-    keys = config.num_key_value_heads * config.head_dim
-    shapes = {"nextn.eh_proj": (embed, 2 * embed), "nextn.enorm": (embed,), "nextn.hnorm": (embed,),
-              "nextn.shared_head_norm": (embed,), "attn_norm": (embed,),
-              "post_attention_norm": (embed,), "attn_q": (queries, embed), "attn_k": (keys, embed),
-              "attn_v": (keys, embed), "attn_output": (embed, queries // 2),
-              "attn_q_norm": (config.head_dim,), "attn_k_norm": (config.head_dim,)}
-    for name, shape in shapes.items():
-        yield f"{block}{name}.weight", random.standard_normal(shape).astype(np.float32)
+class MtpHead:
+    """Multi-token prediction: a model of one layer of attention behind the projection of [token | hidden row].
+
+    Its embedding and head are those of the trunk. transformers has the layer, and no such head.
+    """
+
+    def __init__(self, arch: str, config: dict, randomise):
+        one = config | {"num_hidden_layers": 1, "layer_types": ["full_attention"]}
+        self.arch, self.config = arch, one
+        self.model = make_model(arch, one)
+        randomise(self.model)
+        noise = np.random.default_rng(7)
+        embed = config["hidden_size"]
+        self.token_norm, self.hidden_norm = (1 + 0.2 * noise.standard_normal((2, embed))).astype(np.float32)
+        self.join = (noise.standard_normal((embed, 2 * embed)) / np.sqrt(2 * embed)).astype(np.float32)
+
+    def tensors(self, block: int):
+        yield f"blk.{block}.nextn.enorm.weight", self.token_norm
+        yield f"blk.{block}.nextn.hnorm.weight", self.hidden_norm
+        yield f"blk.{block}.nextn.eh_proj.weight", self.join
+        for name, weight in self.model.state_dict().items():
+            data = transform(self.arch, self.model.config, name, weight.numpy())
+            if name == "model.norm.weight":
+                yield f"blk.{block}.nextn.shared_head_norm.weight", data
+            elif ".layers.0." in name:
+                target = gguf_name(self.arch, name).replace("blk.0.", f"blk.{block}.")
+                if name.endswith("experts.gate_up_proj"):
+                    gate, up = np.split(data, 2, axis=1)
+                    yield target.replace("gate_up", "gate"), gate
+                    yield target.replace("gate_up", "up"), up
+                else:
+                    yield target, data
+
+    def logits(self, trunk, wide, ids: list[int]) -> np.ndarray:
+        """Row p: the token at p + 2, from the trunk's hidden row at p and the token at p + 1.
+
+        `trunk` and `wide` are float64: the model, and this one's in float64.
+        """
+        import torch
+
+        def norm(x, weight):
+            eps = trunk.config.rms_norm_eps
+            return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * torch.from_numpy(weight).double()
+
+        hidden = trunk.model(torch.tensor([ids]), use_cache=False).last_hidden_state[:, :-1]
+        tokens = trunk.get_input_embeddings()(torch.tensor([ids[1:]]))
+        both = torch.cat([norm(tokens, self.token_norm), norm(hidden, self.hidden_norm)], dim=-1)
+        x = both @ torch.from_numpy(self.join).double().T
+        own = wide.model(inputs_embeds=x, use_cache=False).last_hidden_state
+        return (own @ trunk.get_output_embeddings().weight.T)[0].numpy()
 
 
 def add_keys(writer: gguf.GGUFWriter, arch: str, config, layout: Layout) -> None:
