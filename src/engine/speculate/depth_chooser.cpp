@@ -31,7 +31,7 @@ DepthChooser::DepthChooser(std::int64_t max_depth)
 
 std::int64_t DepthChooser::choose(std::int64_t n_sequences) {
   HEARTH_ASSERT(n_sequences >= 1);
-  if (max_depth_ == 0 || !is_measured(n_sequences) || n_since_plain_ >= max_since_plain ||
+  if (max_depth_ == 0 || !is_known(n_sequences) || n_since_plain_ >= max_since_plain ||
       debt_ > max_loss * total_seconds_) {
     return 0;
   }
@@ -75,6 +75,10 @@ void DepthChooser::record(const DecodeStep& step) {
   debt_ = std::max(0.0, debt_ - gain);
 }
 
+bool DepthChooser::is_known(std::int64_t n_rows) const {
+  return is_measured(n_rows) && steps_[static_cast<std::size_t>(n_rows)].has_several_samples();
+}
+
 bool DepthChooser::is_measured(std::int64_t n_rows) const {
   return static_cast<std::size_t>(n_rows) < steps_.size() &&
          steps_[static_cast<std::size_t>(n_rows)].has_samples();
@@ -92,26 +96,29 @@ double DepthChooser::expected_tokens(std::int64_t depth) const {
 }
 
 double DepthChooser::step_seconds(std::int64_t n_rows) const {
-  std::int64_t below = n_rows;
-  while (below > 0 && !is_measured(below)) {
-    --below;
+  // A step takes no longer than one with more rows, so what was measured of those bounds it: a
+  // first plain step that was slow must not make guesses look good.
+  std::int64_t below = 0;
+  std::int64_t above = 0;
+  double at_most = 0;
+  for (auto n = static_cast<std::int64_t>(steps_.size()) - 1; n > 0 && below == 0; --n) {
+    if (!is_measured(n)) {
+      continue;
+    }
+    const double seconds = steps_[static_cast<std::size_t>(n)].value();
+    at_most = above == 0 ? seconds : std::min(at_most, seconds);
+    (n >= n_rows ? above : below) = n;
   }
-  std::int64_t above = n_rows;
-  while (above < static_cast<std::int64_t>(steps_.size()) && !is_measured(above)) {
-    ++above;
+  if (below == 0 || above == n_rows) {
+    return at_most;
   }
-  const auto at = [&](std::int64_t n) { return steps_[static_cast<std::size_t>(n)].value(); };
-  const bool has_above = above < static_cast<std::int64_t>(steps_.size());
-  if (below == 0) {
-    return has_above ? at(above) : 0;
-  }
+  const double from = steps_[static_cast<std::size_t>(below)].value();
   const auto beyond = static_cast<double>(n_rows - below);
-  if (!has_above) {
-    return at(below) * (1 + unknown_row * beyond / static_cast<double>(below));
+  if (above == 0) {
+    return from * (1 + unknown_row * beyond / static_cast<double>(below));
   }
-  return above == below
-             ? at(below)
-             : at(below) + (at(above) - at(below)) * beyond / static_cast<double>(above - below);
+  const double to = steps_[static_cast<std::size_t>(above)].value();
+  return std::min(at_most, from + (to - from) * beyond / static_cast<double>(above - below));
 }
 
 double DepthChooser::draft_seconds(std::int64_t depth) const {

@@ -38,6 +38,7 @@ class DepthChooser {
    public:
     void add(double sample);
     [[nodiscard]] bool has_samples() const { return weight_ > 0; }
+    [[nodiscard]] bool has_several_samples() const { return weight_ > 2; }
     [[nodiscard]] double value() const { return sum_ / weight_; }
 
    private:
@@ -46,6 +47,8 @@ class DepthChooser {
   };
 
   [[nodiscard]] bool is_measured(std::int64_t n_rows) const;
+  /// Well enough to compare with.
+  [[nodiscard]] bool is_known(std::int64_t n_rows) const;
   /// The expected gain in tokens of `depth` guesses, plus the one token of a plain step.
   [[nodiscard]] double expected_tokens(std::int64_t depth) const;
   /// Expected seconds of a step of that many rows, from those of steps that were measured.

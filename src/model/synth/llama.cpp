@@ -1,9 +1,10 @@
-#include "model/synth/llama.h"
+/// A synthetic model of the llama architecture (model/arch/llama.cpp).
 
 #include <array>
 #include <cstddef>
 
 #include "base/format.h"
+#include "model/synth/synth_tensor.h"
 
 namespace hearth::model {
 namespace {
@@ -12,6 +13,11 @@ struct Part {
   std::string_view role;
   Shape shape;  // [out, in], or [n] of a norm
 };
+
+/// Vectors are norms.
+SynthFill fill_of(const Shape& shape) {
+  return shape.rank() == 1 ? SynthFill::ones : SynthFill::random;
+}
 
 std::array<Part, 9> parts_of_layer(const HyperParams& p) {
   const std::int64_t q = p.n_heads * p.head_dim;
@@ -27,19 +33,17 @@ std::array<Part, 9> parts_of_layer(const HyperParams& p) {
            {"ffn_down", {p.embed, p.ffn}}}};
 }
 
-}  // namespace
-
 std::vector<SynthTensor> llama_tensors(const ModelShape& shape) {
   const HyperParams& p = shape.params;
   std::vector<SynthTensor> tensors;
   const auto add_end = [&tensors](std::string_view role, const Shape& dims) {
-    tensors.push_back({format("{}.weight", role), role, std::nullopt, dims});
+    tensors.push_back({format("{}.weight", role), role, std::nullopt, dims, fill_of(dims)});
   };
   add_end("token_embd", {p.vocab, p.embed});
   for (std::int64_t layer = 0; layer < p.n_layers; ++layer) {
     for (const Part& part : parts_of_layer(p)) {
-      tensors.push_back(
-          {format("blk.{}.{}.weight", layer, part.role), part.role, layer, part.shape});
+      tensors.push_back({format("blk.{}.{}.weight", layer, part.role), part.role, layer, part.shape,
+                         fill_of(part.shape)});
     }
   }
   add_end("output_norm", {p.embed});
@@ -67,6 +71,12 @@ void set_llama_keys(formats::Metadata& metadata, const ModelShape& shape) {
   set_count("vocab_size", p.vocab);
   metadata.set("llama.attention.layer_norm_rms_epsilon", p.norm_eps);
   metadata.set("llama.rope.freq_base", shape.rope_base);
+}
+
+}  // namespace
+
+SynthArchitecture llama_synth() {
+  return {llama_tensors, set_llama_keys};
 }
 
 }  // namespace hearth::model

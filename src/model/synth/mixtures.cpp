@@ -56,16 +56,21 @@ constexpr std::array mixtures{
     row<Q3_K, Q6_K>("Q3_K_S", 11),
     row<Q3_K, Q6_K>("Q3_K_M", 12, rule<Q5_K>("attn_v", first<2>), rule<Q4_K>("attn_v", all),
                     rule<Q4_K>("attn_output", all), rule<Q5_K>("ffn_down", first_part<16>),
-                    rule<Q4_K>("ffn_down", all)),
+                    rule<Q4_K>("ffn_down", all), rule<Q4_K>("attn_qkv", all)),
     row<Q3_K, Q6_K>("Q3_K_L", 13, rule<Q5_K>("attn_v", all), rule<Q5_K>("attn_output", all),
-                    rule<Q5_K>("ffn_down", all)),
+                    rule<Q5_K>("ffn_down", all), rule<Q4_K>("attn_qkv", all)),
     row<Q4_K, Q6_K>("Q4_K_S", 14, rule<Q5_K>("attn_v", first<4>),
                     rule<Q5_K>("ffn_down", first_part<8>)),
     row<Q4_K, Q6_K>("Q4_K_M", 15, rule<Q6_K>("attn_v", more_bits),
-                    rule<Q6_K>("ffn_down", more_bits)),
+                    rule<Q6_K>("ffn_down", more_bits), rule<Q5_K>("attn_qkv", all)),
+    // Like the "dynamic" files of mixtures of experts: few bits where most weights are.
+    row<Q8_0, Q8_0>("UD-Q4_K_XL", 15, rule<Q8_0>("ffn_gate_shexp", all),
+                    rule<Q8_0>("ffn_up_shexp", all), rule<Q8_0>("ffn_down_shexp", all),
+                    rule<Q4_K>("ffn_gate", all), rule<Q4_K>("ffn_up", all),
+                    rule<Q5_K>("ffn_down", all)),
     row<Q5_K, Q6_K>("Q5_K_S", 16),
     row<Q5_K, Q6_K>("Q5_K_M", 17, rule<Q6_K>("attn_v", more_bits),
-                    rule<Q6_K>("ffn_down", more_bits)),
+                    rule<Q6_K>("ffn_down", more_bits), rule<Q6_K>("attn_qkv", all)),
     row<Q6_K, Q6_K>("Q6_K", 18),
     row<IQ4_NL, Q6_K>("IQ4_NL", 25, rule<Q5_K>("attn_v", all),
                       rule<Q5_K>("ffn_down", first_part<8>)),
@@ -80,9 +85,18 @@ constexpr std::array mixtures{
 }  // namespace
 
 DType Mixture::layer_type(std::string_view role, std::int64_t layer, std::int64_t n_layers) const {
-  const auto rule = std::ranges::find_if(rules, [&](const TypeRule& candidate) {
-    return candidate.role == role && candidate.applies(layer, n_layers);
-  });
+  const auto find_rule = [&](std::string_view wanted) {
+    return std::ranges::find_if(rules, [&](const TypeRule& candidate) {
+      return candidate.role == wanted && candidate.applies(layer, n_layers);
+    });
+  };
+  auto rule = find_rule(role);
+  // Without a rule of their own, the matrices of experts follow those of other models.
+  for (const std::string_view suffix : {"_exps", "_shexp"}) {
+    if (rule == rules.end() && role.ends_with(suffix)) {
+      rule = find_rule(role.substr(0, role.size() - suffix.size()));
+    }
+  }
   return rule == rules.end() ? base : rule->dtype;
 }
 

@@ -29,7 +29,7 @@ struct Mixture {
   std::uint32_t file_type = 0;  // general.file_type
   DType base{};
   DType head{};  // of output.weight, or of the embedding table when it is the head too
-  std::array<TypeRule, 5> rules{};  // the first that fits counts
+  std::array<TypeRule, 6> rules{};  // the first that fits counts
 
   /// Of the matrix `role` of `layer`.
   [[nodiscard]] DType layer_type(std::string_view role, std::int64_t layer,

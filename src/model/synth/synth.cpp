@@ -11,8 +11,8 @@
 #include "base/fail.h"
 #include "formats/gguf/metadata.h"
 #include "formats/gguf/writer.h"
-#include "model/synth/llama.h"
 #include "model/synth/random_blocks.h"
+#include "model/synth/synth_tensor.h"
 #include "model/synth/vocabulary.h"
 #include "quant/registry.h"
 
@@ -25,9 +25,13 @@ using formats::TensorToWrite;
 
 constexpr std::size_t piece_bytes = 1 << 20;  // made and written while it is in the cache
 
+SynthArchitecture architecture_of(const ModelShape& shape) {
+  return shape.hybrid ? qwen_hybrid_synth() : llama_synth();
+}
+
 Metadata make_metadata(const ModelShape& shape, const Mixture& mixture, std::uint64_t seed) {
   Metadata metadata;
-  set_llama_keys(metadata, shape);
+  architecture_of(shape).set_keys(metadata, shape);
   metadata.set("general.type", std::string_view("model"));
   metadata.set("general.name",
                format("{} {} of random weights, seed {}", shape.name, mixture.name, seed));
@@ -37,7 +41,7 @@ Metadata make_metadata(const ModelShape& shape, const Mixture& mixture, std::uin
 }
 
 DType type_of(const SynthTensor& tensor, const ModelShape& shape, const Mixture& mixture) {
-  if (tensor.shape.rank() == 1) {
+  if (tensor.fill != SynthFill::random) {
     return DType::f32;
   }
   if (tensor.layer) {
@@ -66,13 +70,13 @@ struct Writing {
   }
 };
 
-Result<void> write_norm(Writing& writing, const Shape& shape, const ByteSink& sink) {
-  const std::vector<float> ones(static_cast<std::size_t>(shape.elements()), 1.0f);
-  return writing.hand_over(std::as_bytes(std::span(ones)), sink);
+Result<void> write_equal(Writing& writing, const Shape& shape, float value, const ByteSink& sink) {
+  const std::vector<float> values(static_cast<std::size_t>(shape.elements()), value);
+  return writing.hand_over(std::as_bytes(std::span(values)), sink);
 }
 
 /// `number` tells the tensors of a file apart.
-Result<void> write_matrix(Writing& writing, std::uint64_t number, DType dtype, const Shape& shape,
+Result<void> write_random(Writing& writing, std::uint64_t number, DType dtype, const Shape& shape,
                           const ByteSink& sink) {
   const RandomBlocks& maker = writing.makers.try_emplace(dtype, dtype).first->second;
   const float deviation = 1 / std::sqrt(static_cast<float>(shape.back()));
@@ -96,9 +100,18 @@ TensorToWrite tensor_to_make(Writing& writing, std::uint64_t number, const Synth
   return {.name = tensor.name,
           .dtype = dtype,
           .shape = tensor.shape,
-          .produce = [&writing, number, dtype, shape = tensor.shape](const ByteSink& sink) {
-            return shape.rank() == 1 ? write_norm(writing, shape, sink)
-                                     : write_matrix(writing, number, dtype, shape, sink);
+          .produce = [&writing, number, dtype, shape = tensor.shape,
+                      fill = tensor.fill](const ByteSink& sink) {
+            switch (fill) {
+              case SynthFill::ones:
+                return write_equal(writing, shape, 1.0f, sink);
+              case SynthFill::slow_decay:
+                return write_equal(writing, shape, -0.1f, sink);
+              case SynthFill::random:
+              case SynthFill::random_f32:
+                break;
+            }
+            return write_random(writing, number, dtype, shape, sink);
           }};
 }
 
@@ -109,7 +122,7 @@ Result<SynthReport> write_synthetic_model(const std::filesystem::path& path,
                                           std::uint64_t seed, const SynthProgress& progress) {
   Writing writing{.seed = seed, .progress = progress};
   std::vector<TensorToWrite> tensors;
-  for (const SynthTensor& tensor : llama_tensors(shape)) {
+  for (const SynthTensor& tensor : architecture_of(shape).tensors(shape)) {
     tensors.push_back(
         tensor_to_make(writing, tensors.size(), tensor, type_of(tensor, shape, mixture)));
   }

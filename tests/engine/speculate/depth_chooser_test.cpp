@@ -62,6 +62,15 @@ TEST(DepthChooser, UselessGuessesCostLessThanTwoPercent) {
   EXPECT_LT((Machine{.row = 0.9, .guess = 0.5, .n_right = 0}.run(chooser, 2000)), 2000 * 1.02);
 }
 
+TEST(DepthChooser, SlowFirstStepsDoNotMakeUselessGuessesLookGood) {
+  DepthChooser chooser(4);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(chooser.choose(1), 0);
+    chooser.record({.n_sequences = 1, .n_tokens = 1, .step_seconds = 5});
+  }
+  EXPECT_LT((Machine{.row = 0.05, .guess = 0.05, .n_right = 0}.run(chooser, 1000)), 1000 * 1.02);
+}
+
 TEST(DepthChooser, RightGuessesThatDoNotPayCostLessThanTwoPercent) {
   DepthChooser chooser(4);
   EXPECT_LT((Machine{.row = 0.9, .guess = 0.5, .n_right = 4}.run(chooser, 2000)), 2000 * 1.02);

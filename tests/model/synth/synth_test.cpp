@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "model/model.h"
+#include "model/synth/synth_tensor.h"
 #include "quant/registry.h"
 #include "tests/formats/gguf/scratch_folder.h"
 #include "tokenizer/detokenizer.h"
@@ -59,6 +60,36 @@ TEST(SyntheticModel, OpensWithTheShapeThatWasAskedForInEveryMixture) {
     EXPECT_TRUE(model->warnings().empty()) << mixture.name;
     EXPECT_EQ(*model->file().metadata().get<std::uint32_t>("general.file_type"), mixture.file_type);
   }
+}
+
+TEST(SyntheticModel, HybridModelsOpenWithAllTheirParts) {
+  for (const char* name : {"qwen3.5-tiny", "qwen3.5-tiny-moe"}) {
+    const ScratchFolder folder;
+    const auto path = folder.file("hybrid.gguf");
+    ASSERT_TRUE(write_synthetic_model(path, shape(name), **find_mixture("Q4_K_M"), 0, go_on));
+    const auto model = open(path);
+    EXPECT_EQ(model->kv_layers().size(), 1u) << name;
+    EXPECT_EQ(model->state_layers().size(), 3u) << name;
+    EXPECT_NE(model->mtp(), nullptr) << name;
+    EXPECT_TRUE(model->warnings().empty()) << name << ": " << model->warnings().front();
+  }
+}
+
+TEST(SyntheticModel, ExpertsHaveTheTypesOfTheMixture) {
+  const ScratchFolder folder;
+  const auto path = folder.file("experts.gguf");
+  const auto type_in = [&](std::string_view mixture, std::string_view tensor) {
+    EXPECT_TRUE(
+        write_synthetic_model(path, shape("qwen3.5-tiny-moe"), **find_mixture(mixture), 0, go_on));
+    return quant::name(open(path)->file().find(tensor)->dtype);
+  };
+  EXPECT_EQ(type_in("Q4_K_M", "blk.0.attn_qkv.weight"), "Q5_K");
+  EXPECT_EQ(type_in("Q4_K_M", "blk.0.ffn_gate_inp.weight"), "F32");
+  EXPECT_EQ(type_in("Q4_K_M", "blk.2.ffn_down_exps.weight"), "Q6_K");
+  EXPECT_EQ(type_in("Q4_K_M", "blk.2.ffn_up_exps.weight"), "Q4_K");
+  EXPECT_EQ(type_in("UD-Q4_K_XL", "blk.2.ffn_up_exps.weight"), "Q4_K");
+  EXPECT_EQ(type_in("UD-Q4_K_XL", "blk.2.ffn_up_shexp.weight"), "Q8_0");
+  EXPECT_EQ(type_in("UD-Q4_K_XL", "blk.2.attn_gate.weight"), "Q8_0");
 }
 
 TEST(SyntheticModel, TensorsHaveTheTypesOfTheMixture) {
@@ -167,6 +198,25 @@ TEST(ModelShapes, HaveAboutTheWeightsOfTheirNames) {
   EXPECT_NEAR(billions("llama-1b"), 1.24, 0.01);  // Llama 3.2 1B
   EXPECT_NEAR(billions("llama-4b"), 4.02, 0.01);  // Qwen3 4B
   EXPECT_NEAR(billions("llama-8b"), 8.03, 0.01);  // Llama 3.1 8B
+}
+
+/// The totals of the published checkpoints, without vision.
+TEST(ModelShapes, HybridOnesHaveTheParametersOfThePublishedModels) {
+  const auto weights = [](std::string_view name) {
+    std::int64_t n = 0;
+    for (const auto& tensor : qwen_hybrid_synth().tensors(shape(name))) {
+      n += tensor.shape.elements();
+    }
+    return n;
+  };
+  EXPECT_EQ(weights("qwen3.5-0.8b"), 752'393'024 + 20'452'864);
+  EXPECT_EQ(weights("qwen3.5-2b"), 1'881'825'088 + 60'828'160);
+  EXPECT_EQ(weights("qwen3.5-4b"), 4'205'751'296 + 120'599'552);
+  EXPECT_EQ(weights("qwen3.5-9b"), 8'953'803'264 + 243'290'624);
+  EXPECT_EQ(weights("qwen3.5-27b"), 26'895'998'464 + 424'699'392);
+  EXPECT_EQ(weights("qwen3.5-35b-a3b"), 34'660'610'688 + 844'640'768);
+  EXPECT_EQ(weights("qwen3.5-122b-a10b"), 122'111'526'912 + 2'523'679'232);
+  EXPECT_EQ(weights("qwen3.5-397b-a17b"), 396'346'350'336 + 6'595'568'128);
 }
 
 TEST(ModelShapes, AnUnknownNameIsAnErrorWithTheKnownOnes) {
