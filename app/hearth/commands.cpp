@@ -7,10 +7,11 @@ namespace {
 
 constexpr std::array commands{
     Command{"run", "Chat with a model, or answer one prompt", declare_run},
-    Command{"show", "Print what a model file holds: metadata, tensors, types, sizes", declare_show},
+    Command{"show", "Print what a model holds: metadata, tensors, types, sizes", declare_show},
     Command{"tokenize", "Turn text into token ids, or ids into text", declare_tokenize},
     Command{"bench", "Measure prefill and decode against the memory's read speed", declare_bench},
     Command{"perplexity", "Measure how well a model predicts a text", declare_perplexity},
+    Command{"convert", "Write a Hugging Face folder as one GGUF file", declare_convert},
     Command{"synth", "Write a model of random weights, to try a machine with", declare_synth},
 };
 

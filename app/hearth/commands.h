@@ -18,6 +18,7 @@ using Action = std::function<Result<int>(Console&)>;
 
 /// Each adds its options to `app`, the parser of the subcommand, and returns what to run.
 Action declare_bench(CLI::App& app);
+Action declare_convert(CLI::App& app);
 Action declare_perplexity(CLI::App& app);
 Action declare_run(CLI::App& app);
 Action declare_show(CLI::App& app);

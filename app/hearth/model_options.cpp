@@ -50,7 +50,9 @@ const std::map<std::string, backend::WeightLayout> layouts{
 }  // namespace
 
 void add_model_argument(CLI::App& app, std::string& model) {
-  app.add_option("MODEL", model, "A GGUF file, or the name of a model that ./run has fetched")
+  app.add_option(
+         "MODEL", model,
+         "A GGUF file, a Hugging Face folder, or the name of a model that ./run has fetched")
       ->required();
 }
 
@@ -77,8 +79,8 @@ void add_backend_options(CLI::App& app, ModelOptions& options) {
 
 std::int64_t OpenModel::weight_bytes() const {
   std::int64_t bytes = 0;
-  for (const auto& tensor : model->file().tensors()) {
-    bytes += static_cast<std::int64_t>(tensor.data.size());
+  for (const auto& tensor : model->checkpoint().tensors()) {
+    bytes += static_cast<std::int64_t>(tensor.mapped.size());
   }
   return bytes;
 }

@@ -36,7 +36,7 @@ Result<RunSession> open_session(const RunOptions& options, Console& console) {
   HEARTH_ASSIGN(auto open, open_model(options.model));
   const auto& model = *open.model;
   std::vector<std::string> warnings = model.warnings();
-  HEARTH_ASSIGN(auto recommended, recommended_sampling(model.file().metadata(), warnings));
+  HEARTH_ASSIGN(auto recommended, recommended_sampling(model.checkpoint().metadata(), warnings));
   HEARTH_ASSIGN(auto sampling,
                 choose_sampling(options.sampling, std::move(recommended), model.params().vocab));
   HEARTH_ASSIGN(auto prompter, Prompter::create(model, options.raw));

@@ -1,5 +1,5 @@
-/// `hearth show`: what a model file holds. Works for every GGUF file, also for architectures that
-/// nothing here can run and for vocabularies without tensors.
+/// `hearth show`: what a model file or folder holds. Works for every GGUF file, also for
+/// architectures that nothing here can run and for vocabularies without tensors.
 
 #include <algorithm>
 #include <array>
@@ -22,9 +22,9 @@
 #include "commands.h"
 #include "count_text.h"
 #include "find_model.h"
-#include "formats/gguf/reader.h"
 #include "metadata_value.h"
 #include "model/architecture.h"
+#include "model/checkpoint.h"
 #include "model_options.h"
 #include "printable.h"
 #include "quant/registry.h"
@@ -33,7 +33,7 @@
 namespace hearth::app {
 namespace {
 
-using formats::GgufFile;
+using model::Checkpoint;
 using nlohmann::ordered_json;
 
 struct ShowOptions {
@@ -65,18 +65,18 @@ struct TypeTotal {
   std::int64_t n_bytes = 0;
 };
 
-std::map<std::string_view, TypeTotal> totals_by_type(const GgufFile& file) {
+std::map<std::string_view, TypeTotal> totals_by_type(const Checkpoint& file) {
   std::map<std::string_view, TypeTotal> totals;
   for (const auto& tensor : file.tensors()) {
     auto& total = totals[quant::name(tensor.dtype)];
     ++total.n_tensors;
     total.n_weights += tensor.shape.elements();
-    total.n_bytes += static_cast<std::int64_t>(tensor.data.size());
+    total.n_bytes += tensor.n_bytes();
   }
   return totals;
 }
 
-TypeTotal total_of(const GgufFile& file) {
+TypeTotal total_of(const Checkpoint& file) {
   TypeTotal sum;
   for (const auto& [name, total] : totals_by_type(file)) {
     sum.n_tensors += total.n_tensors;
@@ -87,12 +87,12 @@ TypeTotal total_of(const GgufFile& file) {
 }
 
 /// nullptr when the file has no such key.
-const formats::Value* value_of(const GgufFile& file, std::string_view key) {
+const formats::Value* value_of(const Checkpoint& file, std::string_view key) {
   const auto* entry = file.metadata().entry(key);
   return entry == nullptr ? nullptr : &entry->value;
 }
 
-std::string_view text_of(const GgufFile& file, std::string_view key) {
+std::string_view text_of(const Checkpoint& file, std::string_view key) {
   const auto* value = value_of(file, key);
   const auto* text = value == nullptr ? nullptr : std::get_if<std::string_view>(value);
   return text == nullptr ? std::string_view() : *text;
@@ -105,7 +105,7 @@ bool is_supported(std::string_view architecture) {
 }
 
 /// What of "context", "layers", ... the file says.
-std::vector<std::pair<SummaryKey, const formats::Value*>> summary_values(const GgufFile& file) {
+std::vector<std::pair<SummaryKey, const formats::Value*>> summary_values(const Checkpoint& file) {
   std::vector<std::pair<SummaryKey, const formats::Value*>> values;
   const auto prefix = std::string(text_of(file, "general.architecture")) + ".";
   for (const auto& summary : summary_keys) {
@@ -127,14 +127,14 @@ void print_row(std::ostream& out, std::string_view label, std::string_view value
   out << format("  {:<16}{}\n", label, value);
 }
 
-void print_summary(const GgufFile& file, std::ostream& out) {
+void print_summary(const Checkpoint& file, std::ostream& out) {
   const auto architecture = text_of(file, "general.architecture");
   const auto total = total_of(file);
-  print_row(out, "file", printable(file.shard_name(0)));
+  print_row(out, "file", printable(file.name()));
   if (file.n_shards() > 1) {
     print_row(out, "files", format("{}", file.n_shards()));
   }
-  print_row(out, "format", format("GGUF version {}", file.version()));
+  print_row(out, "format", file.format());
   print_row(out, "architecture",
             printable(architecture) + (is_supported(architecture) ? "" : " (cannot be run here)"));
   if (const auto name = text_of(file, "general.name"); !name.empty()) {
@@ -147,9 +147,12 @@ void print_summary(const GgufFile& file, std::ostream& out) {
   print_row(out, "tokenizer", printable(text_of(file, "tokenizer.ggml.model")));
   print_row(out, "chat template", value_of(file, template_key) != nullptr ? "yes" : "no");
   print_row(out, "tensors", format("{}, {}", total.n_tensors, bytes_text(total.n_bytes)));
+  for (const auto& note : file.notes()) {
+    print_row(out, "note", printable(note));
+  }
 }
 
-void print_types(const GgufFile& file, std::ostream& out) {
+void print_types(const Checkpoint& file, std::ostream& out) {
   const auto totals = totals_by_type(file);
   if (totals.empty()) {
     return;
@@ -161,7 +164,7 @@ void print_types(const GgufFile& file, std::ostream& out) {
   }
 }
 
-void print_metadata(const GgufFile& file, std::ostream& out) {
+void print_metadata(const Checkpoint& file, std::ostream& out) {
   out << "\nMetadata\n";
   for (const auto& entry : file.metadata().entries()) {
     out << format("  {:<42} {:<7} {}\n", printable(entry.key),
@@ -169,15 +172,15 @@ void print_metadata(const GgufFile& file, std::ostream& out) {
   }
 }
 
-void print_tensors(const GgufFile& file, std::ostream& out) {
+void print_tensors(const Checkpoint& file, std::ostream& out) {
   out << "\nTensors\n";
   for (const auto& tensor : file.tensors()) {
     out << format("  {:<32} {:<8} {:<20} {:>12} bytes\n", printable(tensor.name),
-                  quant::name(tensor.dtype), to_string(tensor.shape), tensor.data.size());
+                  quant::name(tensor.dtype), to_string(tensor.shape), tensor.n_bytes());
   }
 }
 
-void print(const GgufFile& file, const ShowOptions& options, std::ostream& out) {
+void print(const Checkpoint& file, const ShowOptions& options, std::ostream& out) {
   if (options.shows_all()) {
     out << "Model\n";
     print_summary(file, out);
@@ -195,12 +198,12 @@ void print(const GgufFile& file, const ShowOptions& options, std::ostream& out) 
 // ----- for programs
 // -------------------------------------------------------------------------------
 
-ordered_json summary_json(const GgufFile& file) {
+ordered_json summary_json(const Checkpoint& file) {
   const auto architecture = text_of(file, "general.architecture");
   const auto total = total_of(file);
-  ordered_json json{{"file", replace_invalid_utf8(file.shard_name(0))},
+  ordered_json json{{"file", replace_invalid_utf8(file.name())},
                     {"n_files", file.n_shards()},
-                    {"gguf_version", file.version()},
+                    {"format", file.format()},
                     {"architecture", replace_invalid_utf8(architecture)},
                     {"is_supported", is_supported(architecture)},
                     {"name", replace_invalid_utf8(text_of(file, "general.name"))},
@@ -211,6 +214,10 @@ ordered_json summary_json(const GgufFile& file) {
   json["tokenizer"] = replace_invalid_utf8(text_of(file, "tokenizer.ggml.model"));
   json["has_chat_template"] = value_of(file, template_key) != nullptr;
   json["tensor_bytes"] = total.n_bytes;
+  json["notes"] = ordered_json::array();
+  for (const auto& note : file.notes()) {
+    json["notes"].push_back(replace_invalid_utf8(note));
+  }
   for (const auto& [name, type_total] : totals_by_type(file)) {
     json["types"][std::string(name)] = {{"tensors", type_total.n_tensors},
                                         {"weights", type_total.n_weights},
@@ -219,7 +226,7 @@ ordered_json summary_json(const GgufFile& file) {
   return json;
 }
 
-ordered_json metadata_json(const GgufFile& file) {
+ordered_json metadata_json(const Checkpoint& file) {
   ordered_json json = ordered_json::object();
   for (const auto& entry : file.metadata().entries()) {
     json[replace_invalid_utf8(entry.key)] = to_json(entry.value);
@@ -227,19 +234,19 @@ ordered_json metadata_json(const GgufFile& file) {
   return json;
 }
 
-ordered_json tensors_json(const GgufFile& file) {
+ordered_json tensors_json(const Checkpoint& file) {
   ordered_json json = ordered_json::array();
   for (const auto& tensor : file.tensors()) {
     const auto dims = tensor.shape.dims();
     json.push_back({{"name", replace_invalid_utf8(tensor.name)},
                     {"type", quant::name(tensor.dtype)},
                     {"shape", std::vector<std::int64_t>(dims.begin(), dims.end())},
-                    {"bytes", tensor.data.size()}});
+                    {"bytes", tensor.n_bytes()}});
   }
   return json;
 }
 
-ordered_json to_json(const GgufFile& file, const ShowOptions& options) {
+ordered_json to_json(const Checkpoint& file, const ShowOptions& options) {
   ordered_json json = ordered_json::object();
   if (options.shows_all()) {
     json = summary_json(file);
@@ -256,7 +263,7 @@ ordered_json to_json(const GgufFile& file, const ShowOptions& options) {
 
 Result<int> show(const ShowOptions& options, Console& console) {
   HEARTH_ASSIGN(const auto path, find_model(options.model, model_cache()));
-  HEARTH_ASSIGN(const auto file, GgufFile::open(path));
+  HEARTH_ASSIGN(const auto file, Checkpoint::open(path));
   if (options.json) {
     console.out << to_json(file, options).dump(2) << '\n';
   } else {

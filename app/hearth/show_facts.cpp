@@ -18,10 +18,10 @@ namespace {
 using model::LayerKind;
 using model::ModelFacts;
 
-ModelFacts facts_of(const formats::GgufFile& file) {
+ModelFacts facts_of(const model::Checkpoint& file) {
   std::vector<model::TensorFacts> tensors;
   for (const auto& tensor : file.tensors()) {
-    tensors.push_back({tensor.name, tensor.shape, static_cast<std::int64_t>(tensor.data.size())});
+    tensors.push_back({tensor.name, tensor.shape, tensor.n_bytes()});
   }
   return model::facts_of(file.metadata(), tensors);
 }
@@ -75,7 +75,7 @@ std::int64_t kv_bytes(const ModelFacts& facts, DType type) {
 
 }  // namespace
 
-void print_facts(const formats::GgufFile& file, std::ostream& out) {
+void print_facts(const model::Checkpoint& file, std::ostream& out) {
   const auto facts = facts_of(file);
   if (facts.layers.empty() || facts.components.empty()) {
     return;
@@ -102,7 +102,7 @@ void print_facts(const formats::GgufFile& file, std::ostream& out) {
   }
 }
 
-void add_facts(const formats::GgufFile& file, nlohmann::ordered_json& json) {
+void add_facts(const model::Checkpoint& file, nlohmann::ordered_json& json) {
   const auto facts = facts_of(file);
   auto layers = nlohmann::ordered_json::array();
   for (const auto layer : facts.layers) {

@@ -6,11 +6,11 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "formats/gguf/reader.h"
+#include "model/checkpoint.h"
 
 namespace hearth::app {
 
-void print_facts(const formats::GgufFile& file, std::ostream& out);
-void add_facts(const formats::GgufFile& file, nlohmann::ordered_json& json);
+void print_facts(const model::Checkpoint& file, std::ostream& out);
+void add_facts(const model::Checkpoint& file, nlohmann::ordered_json& json);
 
 }  // namespace hearth::app

@@ -4,21 +4,19 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <string>
-#include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/fail.h"
 #include "base/utf8.h"
 #include "command_line.h"
 #include "commands.h"
 #include "interrupts.h"
 #include "model/synth/named_rows.h"
+#include "output_file.h"
 #include "printable.h"
 
 namespace hearth::app {
@@ -32,20 +30,6 @@ struct SynthOptions {
   bool force = false;
   bool json = false;
 };
-
-/// Errors: invalid_argument when something is there that may not be replaced.
-Result<void> check_place(const SynthOptions& options) {
-  std::error_code ignored;  // the writer will say it better
-  if (std::filesystem::is_directory(options.path, ignored)) {
-    return fail(ErrorCode::invalid_argument, "{}: is a folder, expected the name of a file",
-                options.path);
-  }
-  if (!options.force && std::filesystem::exists(options.path, ignored)) {
-    return fail(ErrorCode::invalid_argument, "{}: exists already; --force replaces it",
-                options.path);
-  }
-  return {};
-}
 
 void print_synth_report(const SynthOptions& options, const model::SynthReport& report,
                         double seconds, std::ostream& out) {
@@ -72,7 +56,7 @@ Result<int> synth(const SynthOptions& options, Console& console) {
   using Clock = std::chrono::steady_clock;
   HEARTH_ASSIGN(const auto* shape, model::find_model_shape(options.shape));
   HEARTH_ASSIGN(const auto* mixture, model::find_mixture(options.type));
-  HEARTH_TRY(check_place(options));
+  HEARTH_TRY(check_output_file(options.path, options.force));
   const Interrupts interrupts;
   const auto tell = [&](std::int64_t done, std::int64_t total) {
     if (console.talk_is_terminal) {

@@ -17,7 +17,7 @@
 #include "base/utf8.h"
 #include "commands.h"
 #include "find_model.h"
-#include "formats/gguf/reader.h"
+#include "model/checkpoint.h"
 #include "model/tokenizer_from_gguf.h"
 #include "model_options.h"
 #include "printable.h"
@@ -104,7 +104,7 @@ void print_text(const std::string& text, bool json, std::ostream& out) {
 
 Result<int> tokenize(const TokenizeOptions& options, Console& console) {
   HEARTH_ASSIGN(const auto path, find_model(options.model, model_cache()));
-  HEARTH_ASSIGN(const auto file, formats::GgufFile::open(path));
+  HEARTH_ASSIGN(const auto file, model::Checkpoint::open(path));
   HEARTH_ASSIGN(const auto tokenizer, model::tokenizer_from_gguf(file.metadata()));
   const std::string text = options.text ? *options.text : read_all(console.in);
   if (options.decode) {

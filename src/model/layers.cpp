@@ -55,12 +55,12 @@ ValueId head_logits(GraphBuilder& g, WeightId head, ValueId hidden) {
   return matmul(g, select_rows(g, hidden), head);
 }
 
-Result<std::int64_t> vocab_rows(const formats::GgufFile& file) {
+Result<std::int64_t> vocab_rows(const Checkpoint& file) {
   const auto* table = file.find("token_embd.weight");
   if (table == nullptr || table->shape.rank() != 2) {
     return fail(ErrorCode::invalid_file,
                 "{}: tensor 'token_embd.weight' is {}, expected a matrix [vocab, embed]",
-                file.shard_name(0), table == nullptr ? "missing" : to_string(table->shape));
+                file.name(), table == nullptr ? "missing" : to_string(table->shape));
   }
   return table->shape[0];
 }

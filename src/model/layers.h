@@ -58,6 +58,6 @@ ValueId head_logits(GraphBuilder& g, WeightId head, ValueId hidden);
 
 /// Rows of token_embd.weight: the vocabulary that the model computes.
 /// Errors: invalid_file when the tensor is missing or not a matrix.
-Result<std::int64_t> vocab_rows(const formats::GgufFile& file);
+Result<std::int64_t> vocab_rows(const Checkpoint& file);
 
 }  // namespace hearth::model

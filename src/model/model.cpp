@@ -20,26 +20,23 @@ std::int64_t count_usable_tokens(const tokenizer::Tokenizer& tokenizer) {
 }  // namespace
 
 Result<std::unique_ptr<const Model>> Model::open(const std::filesystem::path& path) {
-  HEARTH_ASSIGN(auto file, formats::GgufFile::open(path));
-  return from_file(std::move(file));
-}
-
-Result<std::unique_ptr<const Model>> Model::from_file(formats::GgufFile file) {
-  std::unique_ptr<Model> model(new Model(std::move(file)));
+  HEARTH_ASSIGN(auto checkpoint, Checkpoint::open(path));
+  std::unique_ptr<Model> model(new Model(std::move(checkpoint)));
   HEARTH_TRY(model->bind());
   return model;
 }
 
 Result<void> Model::bind() {
-  const auto& metadata = file_.metadata();
+  const auto& metadata = checkpoint_.metadata();
   HEARTH_ASSIGN(const auto* entry, find_architecture(metadata));
   architecture_name_ = entry->name;
   HEARTH_ASSIGN(const auto given_name, metadata.find<std::string_view>("general.name"));
   name_ = given_name ? std::string(*given_name)
-                     : std::filesystem::path(file_.shard_name(0)).filename().string();
+                     : std::filesystem::path(checkpoint_.name()).filename().string();
   HEARTH_ASSIGN(chat_template_, metadata.find<std::string_view>("tokenizer.chat_template"));
 
-  WeightBinder binder(file_);
+  WeightBinder binder(checkpoint_);
+  warnings_.assign(checkpoint_.notes().begin(), checkpoint_.notes().end());
   HEARTH_ASSIGN(architecture_, entry->bind(binder));
   for (const auto& tensor : binder.unused()) {
     warnings_.push_back(
@@ -52,7 +49,7 @@ Result<void> Model::bind() {
   if (n_tokens > params().vocab) {
     return fail(ErrorCode::invalid_file,
                 "{}: the tokenizer has {} tokens, but token_embd.weight only {} rows",
-                file_.shard_name(0), n_tokens, params().vocab);
+                checkpoint_.name(), n_tokens, params().vocab);
   }
   n_usable_tokens_ = count_usable_tokens(*tokenizer_);
   return {};

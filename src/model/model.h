@@ -8,24 +8,22 @@
 #include <vector>
 
 #include "base/result.h"
-#include "formats/gguf/reader.h"
 #include "model/architecture.h"
+#include "model/checkpoint.h"
 #include "tokenizer/tokenizer.h"
 
 namespace hearth::model {
 
-/// A model file opened and checked: weights bound to an architecture, tokenizer, chat template.
-/// Weights stay in the mapped file. Immutable, hence thread-safe.
+/// A checkpoint opened and checked: weights bound to an architecture, tokenizer, chat template.
+/// Weights stay in the mapped files, but for those that a folder has in another layout. Immutable,
+/// hence thread-safe.
 class Model {
  public:
-  /// Errors: those of the file, the tokenizer and the architecture; unsupported for an unknown
-  /// architecture, with the list of known ones.
+  /// Errors: those of Checkpoint::open, the tokenizer and the architecture; unsupported for an
+  /// unknown architecture, with the list of known ones.
   static Result<std::unique_ptr<const Model>> open(const std::filesystem::path& path);
 
-  /// For tests and tools that have the file open already.
-  static Result<std::unique_ptr<const Model>> from_file(formats::GgufFile file);
-
-  [[nodiscard]] const formats::GgufFile& file() const { return file_; }
+  [[nodiscard]] const Checkpoint& checkpoint() const { return checkpoint_; }
   /// general.name, or the file's name.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::string_view architecture() const { return architecture_name_; }
@@ -41,7 +39,8 @@ class Model {
   [[nodiscard]] std::int64_t n_usable_tokens() const { return n_usable_tokens_; }
   /// The source of the model's own chat template, if the file has one.
   [[nodiscard]] std::optional<std::string_view> chat_template() const { return chat_template_; }
-  /// What was found odd but not fatal: tensors that this architecture does not use.
+  /// What was found odd but not fatal: tensors that this architecture does not use, parts of a
+  /// folder that were left out.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
   [[nodiscard]] Result<graph::Graph> record(graph::RowBucket bucket) const {
@@ -51,10 +50,10 @@ class Model {
   [[nodiscard]] const MtpHead* mtp() const { return architecture_->mtp(); }
 
  private:
-  explicit Model(formats::GgufFile file) : file_(std::move(file)) {}
+  explicit Model(Checkpoint checkpoint) : checkpoint_(std::move(checkpoint)) {}
   Result<void> bind();
 
-  formats::GgufFile file_;
+  Checkpoint checkpoint_;
   std::string name_;
   std::string_view architecture_name_;
   BoundWeights weights_;

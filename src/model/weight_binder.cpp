@@ -38,7 +38,8 @@ Result<graph::WeightId> WeightBinder::row(std::string_view name, std::int64_t in
   if (!quant::is_float_decodable(tensor->dtype)) {
     return no_numbers(*tensor);
   }
-  return add(*tensor, {tensor->dtype, as_matrix, tensor->data});
+  HEARTH_ASSIGN(const TensorView view, view_of(*tensor));
+  return add(*tensor, {view.dtype, as_matrix, view.data});
 }
 
 Result<graph::WeightId> WeightBinder::experts(std::string_view name, const Shape& shape) {
@@ -85,7 +86,8 @@ Result<std::optional<graph::WeightId>> WeightBinder::find_weights(std::string_vi
   if (!quant::is_float_decodable(tensor->dtype)) {
     return no_numbers(*tensor);
   }
-  return add(*tensor, tensor->view());
+  HEARTH_ASSIGN(const TensorView view, view_of(*tensor));
+  return add(*tensor, view);
 }
 
 Result<std::optional<graph::WeightId>> WeightBinder::find_numbers(std::string_view name,
@@ -97,15 +99,16 @@ Result<std::optional<graph::WeightId>> WeightBinder::find_numbers(std::string_vi
   if (tensor->shape != shape) {
     return wrong_shape(*tensor, shape);
   }
-  if (tensor->dtype == DType::f32) {
-    return add(*tensor, tensor->view());
-  }
   if (!quant::is_float_decodable(tensor->dtype)) {
     return no_numbers(*tensor);
   }
+  HEARTH_ASSIGN(const TensorView view, view_of(*tensor));
+  if (tensor->dtype == DType::f32) {
+    return add(*tensor, view);
+  }
   const std::int64_t n = shape.elements();
   auto& widened = bound_.owned.emplace_back(n * static_cast<std::int64_t>(sizeof(float)));
-  quant::decode(tensor->dtype, tensor->data, {widened.data<float>(), static_cast<std::size_t>(n)});
+  quant::decode(tensor->dtype, view.data, {widened.data<float>(), static_cast<std::size_t>(n)});
   return add(*tensor, {DType::f32, shape, widened.bytes()});
 }
 
@@ -143,22 +146,30 @@ Failure WeightBinder::missing(std::string_view name) const {
   return fail(ErrorCode::invalid_file, "{}: tensor '{}' is missing", file_.shard_name(0), name);
 }
 
-Failure WeightBinder::wrong_shape(const formats::GgufTensor& tensor, const Shape& expected) const {
+Failure WeightBinder::wrong_shape(const CheckpointTensor& tensor, const Shape& expected) const {
   return fail(
       ErrorCode::invalid_file, "{}: tensor '{}' has shape {}, expected {} from the metadata",
       file_.shard_name(tensor.shard), tensor.name, to_string(tensor.shape), to_string(expected));
 }
 
-Failure WeightBinder::no_numbers(const formats::GgufTensor& tensor) const {
+Failure WeightBinder::no_numbers(const CheckpointTensor& tensor) const {
   return fail(ErrorCode::invalid_file, "{}: tensor '{}' is {}, expected a type that holds numbers",
               file_.shard_name(tensor.shard), tensor.name, quant::name(tensor.dtype));
 }
 
-graph::WeightId WeightBinder::add(const formats::GgufTensor& tensor, const TensorView& view) {
+Result<TensorView> WeightBinder::view_of(const CheckpointTensor& tensor) {
+  if (!tensor.make) {
+    return TensorView{tensor.dtype, tensor.shape, tensor.mapped};
+  }
+  HEARTH_ASSIGN(bound_.owned.emplace_back(), tensor.copy());
+  return TensorView{tensor.dtype, tensor.shape, bound_.owned.back().bytes()};
+}
+
+graph::WeightId WeightBinder::add(const CheckpointTensor& tensor, const TensorView& view) {
   const auto [entry, is_new] =
       by_name_.try_emplace(tensor.name, static_cast<graph::WeightId>(bound_.table.size()));
   if (is_new) {
-    const bool is_mapped = view.data.data() == tensor.data.data();
+    const bool is_mapped = !tensor.make && view.data.data() == tensor.mapped.data();
     bound_.table.push_back({std::string(tensor.name), view, is_mapped});
   }
   return entry->second;

@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "base/result.h"
-#include "formats/gguf/reader.h"
 #include "graph/value.h"
+#include "model/checkpoint.h"
 #include "tensor/buffer.h"
 
 namespace hearth::model {
 
 /// The weights of a model, bound by canonical name with the exact shape that its metadata implies.
 /// Views borrow from the file; vectors stored in another float type than F32 are widened into
-/// `owned`.
+/// `owned`, and so is whatever the checkpoint has to make first.
 struct BoundWeights {
   graph::WeightTable table;
   std::vector<Buffer> owned;
@@ -27,9 +27,9 @@ struct BoundWeights {
 /// expected and found.
 class WeightBinder {
  public:
-  explicit WeightBinder(const formats::GgufFile& file) : file_(file) {}
+  explicit WeightBinder(const Checkpoint& file) : file_(file) {}
 
-  [[nodiscard]] const formats::GgufFile& file() const { return file_; }
+  [[nodiscard]] const Checkpoint& file() const { return file_; }
 
   /// A matrix [out, in] of any type with numbers.
   Result<graph::WeightId> matrix(std::string_view name, std::int64_t out, std::int64_t in);
@@ -69,11 +69,13 @@ class WeightBinder {
  private:
   Result<std::optional<graph::WeightId>> find_weights(std::string_view name, const Shape& shape);
   [[nodiscard]] Failure missing(std::string_view name) const;
-  [[nodiscard]] Failure wrong_shape(const formats::GgufTensor& tensor, const Shape& expected) const;
-  [[nodiscard]] Failure no_numbers(const formats::GgufTensor& tensor) const;
-  graph::WeightId add(const formats::GgufTensor& tensor, const TensorView& view);
+  [[nodiscard]] Failure wrong_shape(const CheckpointTensor& tensor, const Shape& expected) const;
+  [[nodiscard]] Failure no_numbers(const CheckpointTensor& tensor) const;
+  /// The data of a tensor as it is stored, made if it has to be.
+  Result<TensorView> view_of(const CheckpointTensor& tensor);
+  graph::WeightId add(const CheckpointTensor& tensor, const TensorView& view);
 
-  const formats::GgufFile& file_;
+  const Checkpoint& file_;
   BoundWeights bound_;
   std::map<std::string_view, graph::WeightId> by_name_;
   std::vector<std::string> set_aside_;  // prefixes of names

@@ -166,4 +166,18 @@ Result<const PreTokenizer*> find_pre_tokenizer(std::string_view name) {
               in_quotes(wanted));
 }
 
+const PreTokenizer* find_pre_tokenizer(std::span<const std::string_view> stages,
+                                       bool ignore_merges) {
+  std::array<std::string_view, 6> wanted;  // as the table has them: padded with empty ones
+  if (stages.size() > wanted.size()) {
+    return nullptr;
+  }
+  std::ranges::copy(stages, wanted.begin());
+  const auto* found = std::ranges::find_if(pre_tokenizers, [&](const PreTokenizer& pre_tokenizer) {
+    return pre_tokenizer.stages == wanted && pre_tokenizer.ignore_merges == ignore_merges &&
+           pre_tokenizer.spelling == Spelling::byte_alphabet;
+  });
+  return found == pre_tokenizers.end() ? nullptr : found;
+}
+
 }  // namespace hearth::tokenizer

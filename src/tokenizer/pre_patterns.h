@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string_view>
 
 #include "base/result.h"
@@ -23,5 +24,10 @@ struct PreTokenizer {
 /// The pre-tokenizer of this name; empty and "default" are the same.
 /// Errors: unsupported for a name that is not known or known and not handled.
 Result<const PreTokenizer*> find_pre_tokenizer(std::string_view name);
+
+/// The first pre-tokenizer with exactly these expressions, applied to text as it is, and this
+/// treatment of merges; nullptr when there is none.
+const PreTokenizer* find_pre_tokenizer(std::span<const std::string_view> stages,
+                                       bool ignore_merges);
 
 }  // namespace hearth::tokenizer

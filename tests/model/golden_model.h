@@ -1,7 +1,9 @@
 #pragma once
-/// The tiny models of tests/golden/arch with what transformers computes on them.
+/// The tiny models of tests/golden/arch and tests/golden/huggingface with what transformers
+/// computes on them.
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -11,7 +13,7 @@ namespace hearth::model {
 
 /// One .golden file; the layout is in tests/golden/arch/PROVENANCE.md.
 struct GoldenModel {
-  std::string gguf_path;
+  std::string gguf_path;  // or that of the folder
   std::vector<TokenId> prompt;
   std::vector<TokenId> greedy;  // the tokens that follow the prompt
   std::int64_t n_vocab = 0;
@@ -25,5 +27,11 @@ struct GoldenModel {
 /// The names of all golden models, from the folder: "llama", "llama-yarn", "gemma3", ...
 std::vector<std::string> golden_model_names();
 GoldenModel load_golden_model(const std::string& name);
+
+/// The names of all golden Hugging Face folders: "llama", "qwen35-r2-mtp", ...
+std::vector<std::string> golden_folder_names();
+std::filesystem::path golden_folder(const std::string& name);
+/// Without greedy tokens.
+GoldenModel load_golden_folder(const std::string& name);
 
 }  // namespace hearth::model

@@ -58,7 +58,7 @@ TEST(SyntheticModel, OpensWithTheShapeThatWasAskedForInEveryMixture) {
     const auto model = open(write_tiny(folder, mixture.name));
     EXPECT_EQ(model->params(), shape("llama-tiny").params) << mixture.name;
     EXPECT_TRUE(model->warnings().empty()) << mixture.name;
-    EXPECT_EQ(*model->file().metadata().get<std::uint32_t>("general.file_type"), mixture.file_type);
+    EXPECT_EQ(*model->checkpoint().metadata().get<std::uint32_t>("general.file_type"), mixture.file_type);
   }
 }
 
@@ -96,7 +96,7 @@ TEST(SyntheticModel, TensorsHaveTheTypesOfTheMixture) {
   const ScratchFolder folder;
   const auto model = open(write_tiny(folder, "Q4_K_M"));
   const auto type = [&](std::string_view tensor) {
-    return quant::name(model->file().find(tensor)->dtype);
+    return quant::name(model->checkpoint().find(tensor)->dtype);
   };
   EXPECT_EQ(type("token_embd.weight"), "Q4_K");
   EXPECT_EQ(type("output.weight"), "Q6_K");
@@ -115,8 +115,8 @@ TEST(SyntheticModel, ATiedEmbeddingTableHasTheTypeOfTheHead) {
   const auto path = folder.file("tied.gguf");
   ASSERT_TRUE(write_synthetic_model(path, tied, **find_mixture("Q4_0"), 0, go_on));
   const auto model = open(path);
-  EXPECT_EQ(quant::name(model->file().find("token_embd.weight")->dtype), "Q6_K");
-  EXPECT_EQ(model->file().find("output.weight"), nullptr);
+  EXPECT_EQ(quant::name(model->checkpoint().find("token_embd.weight")->dtype), "Q6_K");
+  EXPECT_EQ(model->checkpoint().find("output.weight"), nullptr);
 }
 
 TEST(SyntheticModel, ItsBytesAreAFunctionOfTheSeed) {
@@ -129,7 +129,7 @@ TEST(SyntheticModel, ItsBytesAreAFunctionOfTheSeed) {
 TEST(SyntheticModel, NoTwoTensorsAreEqual) {
   const ScratchFolder folder;
   const auto model = open(write_tiny(folder, "Q8_0"));
-  const auto data = [&](std::string_view tensor) { return model->file().find(tensor)->data; };
+  const auto data = [&](std::string_view tensor) { return model->checkpoint().find(tensor)->mapped; };
   const auto gate = data("blk.0.ffn_gate.weight");
   for (const char* other : {"blk.0.ffn_up.weight", "blk.1.ffn_gate.weight"}) {
     EXPECT_FALSE(std::equal(gate.begin(), gate.end(), data(other).begin())) << other;

@@ -1,0 +1,85 @@
+#include "model/huggingface/open.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/fail.h"
+#include "model/huggingface/chat_keys.h"
+#include "model/huggingface/config.h"
+#include "model/huggingface/dimensions.h"
+#include "model/huggingface/folder.h"
+#include "model/huggingface/tensors.h"
+#include "model/huggingface/tokenizer_file.h"
+#include "model/huggingface/tokenizer_pipeline.h"
+
+namespace hearth::model {
+namespace {
+
+std::string name_of(const std::filesystem::path& folder) {
+  const auto last = folder.filename();
+  return (last.empty() || last == "."
+              ? std::filesystem::absolute(folder).lexically_normal().parent_path().filename()
+              : last)
+      .string();
+}
+
+/// Rows of the embedding table, which the vocabulary must have.
+Result<std::int64_t> rows_of_table(const FolderTensors& folder, const std::string& place) {
+  const auto& table = folder.tensors;
+  const auto found = std::ranges::find(table, "token_embd.weight", &CheckpointTensor::name);
+  if (found == table.end() || found->shape.rank() != 2 || found->shape[0] > max_token_id) {
+    return fail(ErrorCode::invalid_file,
+                "{}: tensor \"embed_tokens.weight\": expected a matrix of at most {} rows", place,
+                max_token_id);
+  }
+  return found->shape[0];
+}
+
+Result<void> add_tokenizer(const FolderFiles& files, std::int64_t n_rows,
+                           Checkpoint::Parts& parts) {
+  if (!files.tokenizer) {
+    return fail(ErrorCode::not_found, "{}: expected tokenizer.json, found none", parts.name);
+  }
+  std::optional<JsonObject> extra_tokens;
+  if (files.tokenizer_config) {
+    HEARTH_ASSIGN(extra_tokens,
+                  files.tokenizer_config->object().find_object("added_tokens_decoder"));
+  }
+  HEARTH_ASSIGN(const auto tokenizer,
+                read_tokenizer(files.tokenizer->object(), extra_tokens, n_rows));
+  set_tokenizer_keys(tokenizer, parts.metadata);
+  parts.notes.insert(parts.notes.end(), tokenizer.notes.begin(), tokenizer.notes.end());
+  return set_special_tokens(files, tokenizer, parts.metadata);
+}
+
+}  // namespace
+
+Result<Checkpoint> open_huggingface_folder(const std::filesystem::path& folder) {
+  HEARTH_ASSIGN(const auto files, read_folder(folder));
+  const JsonObject& config_file = files.config.object();
+  HEARTH_ASSIGN(const auto config, Config::of(config_file.value(), config_file.place()));
+  HEARTH_ASSIGN(const auto* family, find_family(config));
+  HEARTH_ASSIGN(const auto dimensions, read_dimensions(config, *family));
+
+  HEARTH_ASSIGN(auto opened, formats::SafetensorsModel::open(folder));
+  const auto weights = std::make_shared<const formats::SafetensorsModel>(std::move(opened));
+  HEARTH_ASSIGN(auto tensors, read_tensors(*weights, config, *family, dimensions));
+  HEARTH_ASSIGN(const auto n_rows, rows_of_table(tensors, weights->shard_name(0)));
+
+  Checkpoint::Parts parts{.name = folder.string(), .format = "Hugging Face safetensors"};
+  HEARTH_ASSIGN(parts.metadata,
+                metadata_of_config(config, *family, dimensions, tensors.n_draft_layers));
+  parts.metadata.set("general.name", std::string_view(name_of(folder)));
+  parts.notes = std::move(tensors.notes);
+  HEARTH_TRY(set_recommended_sampling(files, parts.metadata));
+  HEARTH_TRY(add_tokenizer(files, n_rows, parts));
+  HEARTH_TRY(set_chat_templates(files, parts.metadata));
+  parts.tensors = std::move(tensors.tensors);
+  parts.shard_names = {weights->shard_names().begin(), weights->shard_names().end()};
+  parts.storage = weights;
+  return Checkpoint(std::move(parts));
+}
+
+}  // namespace hearth::model

@@ -1,0 +1,309 @@
+#include "model/huggingface/tensors.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/fail.h"
+#include "formats/gguf/place.h"
+#include "model/always_f32.h"
+#include "model/huggingface/quantization.h"
+
+namespace hearth::model {
+namespace {
+
+using formats::ElementType;
+using formats::in_quotes;
+using formats::SafetensorsTensor;
+
+// What stands before the names of the tables; the longest that fits is taken away.
+constexpr std::array<std::string_view, 4> prefixes{"model.language_model.", "language_model.model.",
+                                                   "language_model.", "model."};
+// Parts of multimodal models that are not the language model.
+constexpr std::array<std::string_view, 6> other_parts{"model.visual.",
+                                                      "visual.",
+                                                      "model.vision_tower.",
+                                                      "vision_tower.",
+                                                      "model.multi_modal_projector.",
+                                                      "multi_modal_projector."};
+// Tensors of old exports that can be computed.
+constexpr std::string_view computed_suffix = ".rotary_emb.inv_freq";
+constexpr std::string_view scale_suffix = "_scale_inv";
+constexpr std::string_view draft_prefix = "mtp.";
+
+template <std::size_t n>
+const std::string_view* prefix_of(std::string_view name,
+                                  const std::array<std::string_view, n>& candidates) {
+  const auto* found = std::ranges::find_if(
+      candidates, [name](std::string_view prefix) { return name.starts_with(prefix); });
+  return found == candidates.end() ? nullptr : found;
+}
+
+/// Types that travel as they are.
+bool is_weight_type(ElementType type) {
+  return type == ElementType::f32 || type == ElementType::f16 || type == ElementType::bf16;
+}
+
+/// One call of read_tensors.
+class Mapper {
+ public:
+  Mapper(const formats::SafetensorsModel& files, const Family& family, const Dimensions& dimensions,
+         std::optional<Float8Blocks> blocks)
+      : files_(files), family_(family), dimensions_(dimensions), blocks_(blocks) {}
+
+  /// Sorts the tensors of the folder by the names that the tables use.
+  Result<void> take_stock();
+  void drop(std::string_view name) { by_name_.erase(std::string(name)); }
+  [[nodiscard]] bool contains(std::string_view name) const { return by_name_.contains(name); }
+
+  /// Applies rules to the tensors below `from`, for canonical names below `to`.
+  Result<void> apply(std::span<const TensorRule> rules, std::string_view from, std::string_view to);
+  Result<void> apply_layer(LayerKind kind, std::string_view from, std::int64_t block);
+  Result<void> add_divisors(const std::vector<float>& divisors);
+
+  /// Errors: unsupported when a tensor was not used.
+  Result<void> refuse_unused() const;
+  FolderTensors finish() &&;
+
+ private:
+  /// The tensors that a rule names: one, or one for each expert; none when they are not there.
+  Result<std::vector<GatherSource>> sources_of(const TensorRule& rule, std::string_view from);
+  Result<GatherSource> source_of(const std::string& name, const SafetensorsTensor& tensor);
+  Result<GatherSource> float8_source(const std::string& name, const SafetensorsTensor& tensor);
+  Result<void> add(const TensorRule& rule, std::string_view to, std::vector<GatherSource> sources);
+  [[nodiscard]] const std::string& file_of(const SafetensorsTensor& tensor) const {
+    return files_.shard_name(tensor.shard);
+  }
+
+  const formats::SafetensorsModel& files_;
+  const Family& family_;
+  const Dimensions& dimensions_;
+  std::optional<Float8Blocks> blocks_;
+  std::map<std::string, const SafetensorsTensor*, std::less<>> by_name_;
+  std::set<std::string, std::less<>> used_;  // names of by_name_
+  std::set<std::string, std::less<>> made_;  // canonical names
+  FolderTensors result_;
+  std::size_t n_other_parts_ = 0;
+  std::size_t n_float8_ = 0;
+};
+
+Result<void> Mapper::take_stock() {
+  for (const SafetensorsTensor& tensor : files_.tensors()) {
+    const std::string_view name = tensor.name;
+    if (prefix_of(name, other_parts) != nullptr) {
+      ++n_other_parts_;
+      continue;
+    }
+    if (name.ends_with(computed_suffix)) {
+      continue;
+    }
+    const std::string_view* prefix = prefix_of(name, prefixes);
+    const std::string_view rest = name.substr(prefix == nullptr ? 0 : prefix->size());
+    if (!by_name_.emplace(rest, &tensor).second) {
+      return fail(ErrorCode::invalid_file, "{}: tensor {}: expected {} under one prefix, found two",
+                  file_of(tensor), in_quotes(name), in_quotes(rest));
+    }
+  }
+  return {};
+}
+
+Result<GatherSource> Mapper::float8_source(const std::string& name,
+                                           const SafetensorsTensor& tensor) {
+  const auto scales = by_name_.find(name + std::string(scale_suffix));
+  const std::size_t rank = tensor.shape.size();
+  if (!blocks_ || scales == by_name_.end() || rank < 2) {
+    return fail(ErrorCode::unsupported,
+                "{}: tensor {}: expected FP8 with {} and a quantization_config, found one without",
+                file_of(tensor), in_quotes(tensor.name),
+                in_quotes(name + std::string(scale_suffix)));
+  }
+  std::vector<std::int64_t> expected = tensor.shape;
+  expected[rank - 2] = ceil_div(expected[rank - 2], blocks_->rows);
+  expected[rank - 1] = ceil_div(expected[rank - 1], blocks_->columns);
+  const SafetensorsTensor& found = *scales->second;
+  const bool is_number = found.type == ElementType::f32 || found.type == ElementType::bf16;
+  if (found.shape != expected || !is_number) {
+    return fail(ErrorCode::invalid_file,
+                "{}: tensor {}: expected F32 or BF16 scales for blocks of {} x {}, found another "
+                "type or shape",
+                file_of(found), in_quotes(found.name), blocks_->rows, blocks_->columns);
+  }
+  used_.insert(scales->first);
+  ++n_float8_;
+  return GatherSource{&tensor, &found, blocks_->rows, blocks_->columns};
+}
+
+Result<GatherSource> Mapper::source_of(const std::string& name, const SafetensorsTensor& tensor) {
+  used_.insert(name);
+  if (tensor.type == ElementType::f8_e4m3) {
+    return float8_source(name, tensor);
+  }
+  if (!is_weight_type(tensor.type)) {
+    return fail(ErrorCode::unsupported,
+                "{}: tensor {}: expected F32, F16, BF16 or block-scaled FP8, found {}",
+                file_of(tensor), in_quotes(tensor.name), formats::info(tensor.type).name);
+  }
+  return GatherSource{.tensor = &tensor};
+}
+
+Result<std::vector<GatherSource>> Mapper::sources_of(const TensorRule& rule,
+                                                     std::string_view from) {
+  const std::string pattern = std::string(from).append(rule.from);
+  const std::size_t star = pattern.find('*');
+  std::vector<std::string> names{pattern};
+  if (star != std::string::npos) {
+    names.clear();
+    for (std::int64_t expert = 0; expert < dimensions_.n_experts; ++expert) {
+      names.push_back(pattern.substr(0, star) + std::to_string(expert) + pattern.substr(star + 1));
+    }
+  }
+  std::vector<GatherSource> sources;
+  if (!contains(names.front())) {
+    return sources;
+  }
+  for (const auto& name : names) {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) {
+      return fail(ErrorCode::invalid_file, "{}: tensor {} is missing", files_.shard_name(0),
+                  in_quotes(name));
+    }
+    HEARTH_ASSIGN(sources.emplace_back(), source_of(name, *found->second));
+    const SafetensorsTensor& first = *sources.front().tensor;
+    if (found->second->shape != first.shape || found->second->type != first.type) {
+      return fail(ErrorCode::invalid_file,
+                  "{}: tensor {}: expected type and shape of {}, found others",
+                  file_of(*found->second), in_quotes(found->second->name), in_quotes(first.name));
+    }
+  }
+  return sources;
+}
+
+Result<void> Mapper::add(const TensorRule& rule, std::string_view to,
+                         std::vector<GatherSource> sources) {
+  const SafetensorsTensor& first = *sources.front().tensor;
+  Gather gather{.from = first.name, .sources = std::move(sources), .shape = first.shape};
+  gather.dtype = formats::info(first.type).dtype.value_or(DType::bf16);  // FP8 has none
+  gather.row_length = first.shape.empty() || first.shape.size() == 1 ? 1 : first.shape.back();
+  if (rule.from.find('*') != std::string_view::npos) {
+    gather.shape.insert(gather.shape.begin(), dimensions_.n_experts);
+  }
+  const std::string& file = file_of(first);
+  if (first.data.empty()) {
+    return fail(ErrorCode::invalid_file, "{}: tensor {}: expected numbers, found none", file,
+                in_quotes(first.name));
+  }
+  if (rule.transform != nullptr) {
+    if (auto done = rule.transform(dimensions_, gather); !done) {
+      return fail(done.error().code, "{}: {}", file, done.error().message);
+    }
+  }
+  std::string name = std::string(to).append(rule.to);
+  if (is_always_f32(name, gather.shape.size())) {
+    gather.dtype = DType::f32;
+  }
+  if (!made_.insert(name).second) {
+    return fail(ErrorCode::invalid_file, "{}: tensor {}: expected one source of {}, found a second",
+                file, in_quotes(first.name), in_quotes(name));
+  }
+  HEARTH_ASSIGN(result_.tensors.emplace_back(),
+                model::finish(std::move(gather), std::move(name), file));
+  return {};
+}
+
+Result<void> Mapper::apply(std::span<const TensorRule> rules, std::string_view from,
+                           std::string_view to) {
+  for (const TensorRule& rule : rules) {
+    HEARTH_ASSIGN(auto sources, sources_of(rule, from));
+    if (!sources.empty()) {
+      HEARTH_TRY(add(rule, to, std::move(sources)));
+    }
+  }
+  for (const TensorRule& rule : rules) {
+    if (rule.is_required && !made_.contains(std::string(to).append(rule.to))) {
+      return fail(ErrorCode::invalid_file, "{}: tensor {} is missing", files_.shard_name(0),
+                  in_quotes(std::string(from).append(rule.from)));
+    }
+  }
+  return {};
+}
+
+Result<void> Mapper::apply_layer(LayerKind kind, std::string_view from, std::int64_t block) {
+  const AppliesTo other =
+      kind == LayerKind::recurrent ? AppliesTo::full_attention_layers : AppliesTo::recurrent_layers;
+  for (const auto& part : family_.layer) {
+    std::vector<TensorRule> rules;
+    std::ranges::copy_if(part, std::back_inserter(rules),
+                         [other](const TensorRule& rule) { return rule.applies_to != other; });
+    HEARTH_TRY(apply(rules, from, format("blk.{}.", block)));
+  }
+  return {};
+}
+
+Result<void> Mapper::add_divisors(const std::vector<float>& divisors) {
+  if (!divisors.empty()) {
+    result_.tensors.push_back({.name = "rope_freqs.weight",
+                               .dtype = DType::f32,
+                               .shape = {static_cast<std::int64_t>(divisors.size())},
+                               .make = [divisors](const formats::ByteSink& sink) {
+                                 return sink(std::as_bytes(std::span(divisors)));
+                               }});
+  }
+  return {};
+}
+
+Result<void> Mapper::refuse_unused() const {
+  for (const auto& [name, tensor] : by_name_) {
+    if (!used_.contains(name)) {
+      return fail(ErrorCode::unsupported, "{}: tensor {}: expected a name that {} models have",
+                  file_of(*tensor), in_quotes(tensor->name), family_.architecture);
+    }
+  }
+  return {};
+}
+
+FolderTensors Mapper::finish() && {
+  if (n_other_parts_ > 0) {
+    result_.notes.push_back(
+        format("{} tensors of other parts (vision) are left out", n_other_parts_));
+  }
+  if (n_float8_ > 0) {
+    result_.notes.push_back(format("{} FP8 tensors are widened to BF16", n_float8_));
+  }
+  return std::move(result_);
+}
+
+}  // namespace
+
+Result<FolderTensors> read_tensors(const formats::SafetensorsModel& files, const Config& config,
+                                   const Family& family, const Dimensions& dimensions) {
+  HEARTH_ASSIGN(const auto blocks, read_quantization(config));
+  Mapper mapper(files, family, dimensions, blocks);
+  HEARTH_TRY(mapper.take_stock());
+  HEARTH_ASSIGN(const auto is_tied, config.root.find_flag("tie_word_embeddings"));
+  if (is_tied.value_or(false)) {
+    mapper.drop("lm_head.weight");  // some folders have the table twice
+  }
+  HEARTH_ASSIGN(const auto rope, read_rope_config(config, "full_attention"));
+  HEARTH_ASSIGN(const auto divisors, frequency_divisors(rope, dimensions.head_dim));
+  HEARTH_TRY(mapper.add_divisors(divisors));
+  HEARTH_TRY(mapper.apply(family.ends, "", ""));
+  const auto n_layers = static_cast<std::int64_t>(dimensions.layers.size());
+  for (std::int64_t layer = 0; layer < n_layers; ++layer) {
+    HEARTH_TRY(mapper.apply_layer(dimensions.layers[static_cast<std::size_t>(layer)],
+                                  format("layers.{}.", layer), layer));
+  }
+  const bool has_draft = !family.draft.empty() && mapper.contains("mtp.fc.weight");
+  if (has_draft) {
+    HEARTH_TRY(mapper.apply_layer(LayerKind::full_attention, "mtp.layers.0.", n_layers));
+    HEARTH_TRY(mapper.apply(family.draft, draft_prefix, format("blk.{}.", n_layers)));
+  }
+  HEARTH_TRY(mapper.refuse_unused());
+  FolderTensors result = std::move(mapper).finish();
+  result.n_draft_layers = has_draft ? 1 : 0;
+  return result;
+}
+
+}  // namespace hearth::model
