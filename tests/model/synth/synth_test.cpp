@@ -58,7 +58,8 @@ TEST(SyntheticModel, OpensWithTheShapeThatWasAskedForInEveryMixture) {
     const auto model = open(write_tiny(folder, mixture.name));
     EXPECT_EQ(model->params(), shape("llama-tiny").params) << mixture.name;
     EXPECT_TRUE(model->warnings().empty()) << mixture.name;
-    EXPECT_EQ(*model->checkpoint().metadata().get<std::uint32_t>("general.file_type"), mixture.file_type);
+    EXPECT_EQ(*model->checkpoint().metadata().get<std::uint32_t>("general.file_type"),
+              mixture.file_type);
   }
 }
 
@@ -129,7 +130,9 @@ TEST(SyntheticModel, ItsBytesAreAFunctionOfTheSeed) {
 TEST(SyntheticModel, NoTwoTensorsAreEqual) {
   const ScratchFolder folder;
   const auto model = open(write_tiny(folder, "Q8_0"));
-  const auto data = [&](std::string_view tensor) { return model->checkpoint().find(tensor)->mapped; };
+  const auto data = [&](std::string_view tensor) {
+    return model->checkpoint().find(tensor)->mapped;
+  };
   const auto gate = data("blk.0.ffn_gate.weight");
   for (const char* other : {"blk.0.ffn_up.weight", "blk.1.ffn_gate.weight"}) {
     EXPECT_FALSE(std::equal(gate.begin(), gate.end(), data(other).begin())) << other;
