@@ -58,10 +58,10 @@ Result<Buffer> CheckpointTensor::copy() const {
   return buffer;
 }
 
-Result<Checkpoint> Checkpoint::open(const std::filesystem::path& path) {
+Result<Checkpoint> Checkpoint::open(const std::filesystem::path& path, ExpertLayout experts) {
   std::error_code ignored;  // whoever opens it will say it better
   if (std::filesystem::is_directory(path, ignored)) {
-    return open_huggingface_folder(path);
+    return open_huggingface_folder(path, experts);
   }
   HEARTH_ASSIGN(auto file, formats::GgufFile::open(path));
   return Checkpoint(std::move(file));

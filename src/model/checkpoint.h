@@ -40,6 +40,12 @@ struct CheckpointTensor {
   [[nodiscard]] Result<Buffer> copy() const;
 };
 
+/// How the gate and up matrices of experts come, where files have them in one tensor.
+enum class ExpertLayout : std::uint8_t {
+  split,   // ffn_gate_exps and ffn_up_exps, as GGUF files usually have them
+  stored,  // ffn_gate_up_exps where they are fused, so that nothing has to be copied
+};
+
 /// What a model consists of, from whatever files: metadata with the keys of GGUF and tensors with
 /// its names. The one source of running and of converting. Data stays in the mapped files.
 /// Everything it hands out lives as long as it (moving it is fine). Reading is thread-safe.
@@ -56,9 +62,10 @@ class Checkpoint {
     std::shared_ptr<const void> storage;  // keeps alive what the others borrow
   };
 
-  /// A GGUF file (of a split model, the first), or a Hugging Face folder.
+  /// A GGUF file (of a split model, the first), which stays as it is, or a Hugging Face folder.
   /// Errors: those of GgufFile::open and of open_huggingface_folder.
-  static Result<Checkpoint> open(const std::filesystem::path& path);
+  static Result<Checkpoint> open(const std::filesystem::path& path,
+                                 ExpertLayout experts = ExpertLayout::split);
 
   explicit Checkpoint(formats::GgufFile file);
   /// Tensors have names of their own.

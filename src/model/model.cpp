@@ -20,7 +20,7 @@ std::int64_t count_usable_tokens(const tokenizer::Tokenizer& tokenizer) {
 }  // namespace
 
 Result<std::unique_ptr<const Model>> Model::open(const std::filesystem::path& path) {
-  HEARTH_ASSIGN(auto checkpoint, Checkpoint::open(path));
+  HEARTH_ASSIGN(auto checkpoint, Checkpoint::open(path, ExpertLayout::stored));
   std::unique_ptr<Model> model(new Model(std::move(checkpoint)));
   HEARTH_TRY(model->bind());
   return model;

@@ -66,11 +66,16 @@ constexpr std::array dense_ffn{
 // Experts come one by one or fused, and both occur in one folder.
 constexpr std::array experts{
     TensorRule{"mlp.gate.weight", "ffn_gate_inp.weight"},
-    TensorRule{"mlp.experts.*.gate_proj.weight", "ffn_gate_exps.weight"},
-    TensorRule{"mlp.experts.*.up_proj.weight", "ffn_up_exps.weight"},
+    TensorRule{"mlp.experts.*.gate_proj.weight", "ffn_gate_exps.weight", nullptr, every_layer,
+               false},
+    TensorRule{"mlp.experts.*.up_proj.weight", "ffn_up_exps.weight", nullptr, every_layer, false},
     TensorRule{"mlp.experts.*.down_proj.weight", "ffn_down_exps.weight"},
-    TensorRule{"mlp.experts.gate_up_proj", "ffn_gate_exps.weight", gate_half},
-    TensorRule{"mlp.experts.gate_up_proj", "ffn_up_exps.weight", up_half},
+    TensorRule{"mlp.experts.gate_up_proj", "ffn_gate_exps.weight", gate_half, every_layer, true,
+               ExpertLayout::split},
+    TensorRule{"mlp.experts.gate_up_proj", "ffn_up_exps.weight", up_half, every_layer, true,
+               ExpertLayout::split},
+    TensorRule{"mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight", nullptr, every_layer, false,
+               ExpertLayout::stored},
     TensorRule{"mlp.experts.down_proj", "ffn_down_exps.weight"},
 };
 

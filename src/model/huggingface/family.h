@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,7 @@ struct TensorRule {
   Transform transform = nullptr;
   AppliesTo applies_to = AppliesTo::every_layer;
   bool is_required = true;  // by some rule for the same `to`
+  std::optional<ExpertLayout> only_with{};
 };
 
 /// One row of the list in families.cpp.

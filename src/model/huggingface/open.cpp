@@ -56,7 +56,8 @@ Result<void> add_tokenizer(const FolderFiles& files, std::int64_t n_rows,
 
 }  // namespace
 
-Result<Checkpoint> open_huggingface_folder(const std::filesystem::path& folder) {
+Result<Checkpoint> open_huggingface_folder(const std::filesystem::path& folder,
+                                           ExpertLayout experts) {
   HEARTH_ASSIGN(const auto files, read_folder(folder));
   const JsonObject& config_file = files.config.object();
   HEARTH_ASSIGN(const auto config, Config::of(config_file.value(), config_file.place()));
@@ -65,7 +66,7 @@ Result<Checkpoint> open_huggingface_folder(const std::filesystem::path& folder) 
 
   HEARTH_ASSIGN(auto opened, formats::SafetensorsModel::open(folder));
   const auto weights = std::make_shared<const formats::SafetensorsModel>(std::move(opened));
-  HEARTH_ASSIGN(auto tensors, read_tensors(*weights, config, *family, dimensions));
+  HEARTH_ASSIGN(auto tensors, read_tensors(*weights, config, *family, dimensions, experts));
   HEARTH_ASSIGN(const auto n_rows, rows_of_table(tensors, weights->shard_name(0)));
 
   Checkpoint::Parts parts{.name = folder.string(), .format = "Hugging Face safetensors"};

@@ -13,6 +13,7 @@ namespace hearth::model {
 /// Errors: those of the files; invalid_file for contents that contradict themselves; unsupported
 /// for a model type, a quantization, a tokenizer or a tensor that nothing here knows, and always in
 /// a build without nlohmann-json.
-Result<Checkpoint> open_huggingface_folder(const std::filesystem::path& folder);
+Result<Checkpoint> open_huggingface_folder(const std::filesystem::path& folder,
+                                           ExpertLayout experts);
 
 }  // namespace hearth::model

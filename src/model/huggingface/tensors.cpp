@@ -51,8 +51,12 @@ bool is_weight_type(ElementType type) {
 class Mapper {
  public:
   Mapper(const formats::SafetensorsModel& files, const Family& family, const Dimensions& dimensions,
-         std::optional<Float8Blocks> blocks)
-      : files_(files), family_(family), dimensions_(dimensions), blocks_(blocks) {}
+         ExpertLayout experts, std::optional<Float8Blocks> blocks)
+      : files_(files),
+        family_(family),
+        dimensions_(dimensions),
+        experts_(experts),
+        blocks_(blocks) {}
 
   /// Sorts the tensors of the folder by the names that the tables use.
   Result<void> take_stock();
@@ -81,6 +85,7 @@ class Mapper {
   const formats::SafetensorsModel& files_;
   const Family& family_;
   const Dimensions& dimensions_;
+  ExpertLayout experts_;
   std::optional<Float8Blocks> blocks_;
   std::map<std::string, const SafetensorsTensor*, std::less<>> by_name_;
   std::set<std::string, std::less<>> used_;  // names of by_name_
@@ -235,8 +240,9 @@ Result<void> Mapper::apply_layer(LayerKind kind, std::string_view from, std::int
       kind == LayerKind::recurrent ? AppliesTo::full_attention_layers : AppliesTo::recurrent_layers;
   for (const auto& part : family_.layer) {
     std::vector<TensorRule> rules;
-    std::ranges::copy_if(part, std::back_inserter(rules),
-                         [other](const TensorRule& rule) { return rule.applies_to != other; });
+    std::ranges::copy_if(part, std::back_inserter(rules), [&](const TensorRule& rule) {
+      return rule.applies_to != other && rule.only_with.value_or(experts_) == experts_;
+    });
     HEARTH_TRY(apply(rules, from, format("blk.{}.", block)));
   }
   return {};
@@ -278,9 +284,10 @@ FolderTensors Mapper::finish() && {
 }  // namespace
 
 Result<FolderTensors> read_tensors(const formats::SafetensorsModel& files, const Config& config,
-                                   const Family& family, const Dimensions& dimensions) {
+                                   const Family& family, const Dimensions& dimensions,
+                                   ExpertLayout experts) {
   HEARTH_ASSIGN(const auto blocks, read_quantization(config));
-  Mapper mapper(files, family, dimensions, blocks);
+  Mapper mapper(files, family, dimensions, experts, blocks);
   HEARTH_TRY(mapper.take_stock());
   HEARTH_ASSIGN(const auto is_tied, config.root.find_flag("tie_word_embeddings"));
   if (is_tied.value_or(false)) {

@@ -23,6 +23,7 @@ struct FolderTensors {
 /// Errors: invalid_file for a tensor that is missing or of another shape, unsupported for a tensor
 /// that no table names and for a quantization other than block-scaled FP8.
 Result<FolderTensors> read_tensors(const formats::SafetensorsModel& files, const Config& config,
-                                   const Family& family, const Dimensions& dimensions);
+                                   const Family& family, const Dimensions& dimensions,
+                                   ExpertLayout experts);
 
 }  // namespace hearth::model

@@ -109,6 +109,20 @@ TEST(HuggingFaceFolder, LeavesTensorsInTheFileWhereNothingChanges) {
   EXPECT_EQ(checkpoint.n_shards(), 2u);
 }
 
+TEST(HuggingFaceFolder, FusedExpertsStayInTheFileForRunning) {
+  const auto checkpoint =
+      Checkpoint::open(golden_folder("qwen35moe-fused-mtp"), ExpertLayout::stored);
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  const auto* experts = checkpoint->find("blk.0.ffn_gate_up_exps.weight");
+  ASSERT_NE(experts, nullptr);
+  EXPECT_FALSE(experts->make);
+  EXPECT_EQ(experts->shape, (Shape{4, 32, 32}));
+  EXPECT_FALSE(checkpoint->find("blk.0.ffn_down_exps.weight")->make);
+  EXPECT_EQ(checkpoint->find("blk.0.ffn_gate_exps.weight"), nullptr);
+  // Those of the head come one by one.
+  EXPECT_TRUE(checkpoint->find("blk.2.ffn_gate_exps.weight")->make);
+}
+
 TEST(HuggingFaceFolder, SaysWhatIsLeftOutAndWidened) {
   EXPECT_THAT(open_golden("qwen35-r1-tied").notes(), Contains(HasSubstr("vision")));
   EXPECT_THAT(open_golden("llama-fp8").notes(), Contains(HasSubstr("FP8 tensors are widened")));
