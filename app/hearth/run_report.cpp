@@ -16,6 +16,11 @@ double mebibytes(std::int64_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
 }
 
+/// Weights in memory: those of the backend, and those that the model made for itself.
+std::int64_t copied_bytes(const RunSession& session) {
+  return session.engine().runner().memory().weight_bytes + session.open.model->copied_weight_bytes();
+}
+
 }  // namespace
 
 void tell_ending(const RunSession& session, const Answer& answer) {
@@ -38,7 +43,7 @@ void tell_timings(const RunSession& session, const Turn& turn) {
       << format(
              "memory       weights {:.1f} MiB in the file and {:.1f} copied, KV {:.1f}, state "
              "{:.1f}, work {:.1f}\n",
-             mebibytes(session.open.weight_bytes()), mebibytes(memory.weight_bytes),
+             mebibytes(session.open.weight_bytes()), mebibytes(copied_bytes(session)),
              mebibytes(memory.kv_bytes), mebibytes(memory.state_bytes),
              mebibytes(memory.workspace_bytes))
       << format("layout       {}\n", session.engine().runner().layout())
@@ -90,7 +95,7 @@ nlohmann::ordered_json to_json(const RunSession& session, const Turn& turn) {
         {"generated_tokens_per_s", timings.generation_speed()}}},
       {"memory",
        {{"mapped_weight_bytes", session.open.weight_bytes()},
-        {"weight_bytes", memory.weight_bytes},
+        {"weight_bytes", copied_bytes(session)},
         {"kv_bytes", memory.kv_bytes},
         {"state_bytes", memory.state_bytes},
         {"workspace_bytes", memory.workspace_bytes}}},

@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include <numeric>
 #include <utility>
 
 #include "base/fail.h"
@@ -24,6 +25,12 @@ Result<std::unique_ptr<const Model>> Model::open(const std::filesystem::path& pa
   std::unique_ptr<Model> model(new Model(std::move(checkpoint)));
   HEARTH_TRY(model->bind());
   return model;
+}
+
+std::int64_t Model::copied_weight_bytes() const {
+  return std::accumulate(
+      weights_.owned.begin(), weights_.owned.end(), std::int64_t{0},
+      [](std::int64_t sum, const Buffer& buffer) { return sum + buffer.size(); });
 }
 
 Result<void> Model::bind() {

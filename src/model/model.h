@@ -29,6 +29,8 @@ class Model {
   [[nodiscard]] std::string_view architecture() const { return architecture_name_; }
   [[nodiscard]] const HyperParams& params() const { return architecture_->params(); }
   [[nodiscard]] const graph::WeightTable& weights() const { return weights_.table; }
+  /// Bytes of weights in memory of our own, because no file has them as they are needed.
+  [[nodiscard]] std::int64_t copied_weight_bytes() const;
   [[nodiscard]] std::vector<graph::KvLayer> kv_layers() const { return architecture_->kv_layers(); }
   [[nodiscard]] std::vector<graph::StateLayer> state_layers() const {
     return architecture_->state_layers();

@@ -132,7 +132,7 @@ Result<Metadata> read_metadata(Cursor& cursor, std::uint64_t n_keys, const std::
     if (!metadata.add_borrowed(entry)) {
       return invalid(Place{file, "key", entry.key, entry.offset},
                      "expected each key once, found a second; the first is at byte {}",
-                     metadata.entry(entry.key)->offset);
+                     *metadata.entry(entry.key)->offset);
     }
   }
   return metadata;

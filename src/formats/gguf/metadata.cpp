@@ -96,7 +96,7 @@ const Metadata::Entry* Metadata::entry(std::string_view key) const {
 
 Place Metadata::place_of(std::string_view key) const {
   const Entry* found = entry(key);
-  return {file_, "key", key, found == nullptr ? 0 : found->offset};
+  return {file_, "key", key, found == nullptr ? std::nullopt : found->offset};
 }
 
 Failure Metadata::mismatch(const Entry& entry, std::string_view expected) const {

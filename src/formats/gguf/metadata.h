@@ -37,7 +37,7 @@ class Metadata {
   struct Entry {
     std::string_view key;
     Value value;
-    std::uint64_t offset = 0;  // of the key in its file
+    std::optional<std::uint64_t> offset{};  // of the key in its file, if that has it
   };
 
   Metadata() = default;

@@ -27,7 +27,7 @@ std::string to_string(const Place& place) {
     text += " " + in_quotes(place.name);
   }
   // Without a file there is nothing to count bytes in: metadata that is being put together.
-  return place.file.empty() ? text : format("{} at byte {}", text, place.offset);
+  return place.file.empty() || !place.offset ? text : format("{} at byte {}", text, *place.offset);
 }
 
 }  // namespace hearth::formats

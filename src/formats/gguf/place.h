@@ -2,6 +2,7 @@
 /// Where in a file something stands, as messages say it.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,9 +14,9 @@ namespace hearth::formats {
 /// Printed as `model.gguf: tensor "output.weight" at byte 4711`; parts that are empty are left out.
 struct Place {
   std::string_view file;
-  std::string_view kind;  // "key", "tensor", "header"
-  std::string_view name;  // as the file spells it: any bytes
-  std::uint64_t offset{};
+  std::string_view kind;                  // "key", "tensor", "header"
+  std::string_view name;                  // as the file spells it: any bytes
+  std::optional<std::uint64_t> offset{};  // of its bytes, where it has any
 };
 
 std::string to_string(const Place& place);

@@ -74,6 +74,15 @@ Result<Config> Config::of(const nlohmann::json& document, const std::string& fil
   return Config{root, text ? *text : root};
 }
 
+nlohmann::json with_defaults(const nlohmann::json& object, std::string_view defaults) {
+  nlohmann::json all = object;
+  const auto fallback = nlohmann::json::parse(defaults);
+  for (const auto& [name, value] : fallback.items()) {
+    all.emplace(name, value);
+  }
+  return all;
+}
+
 Result<RopeConfig> read_rope_config(const Config& config, std::string_view layer_type) {
   RopeConfig rope;
   HEARTH_ASSIGN(rope.scaling, rope_parameters(config, layer_type));

@@ -29,6 +29,9 @@ struct Config {
   [[nodiscard]] Result<std::string_view> model_type() const { return text.text("model_type"); }
 };
 
+/// `object` with the entries of `defaults`, a JSON object, that it lacks.
+nlohmann::json with_defaults(const nlohmann::json& object, std::string_view defaults);
+
 /// The rotation of one kind of layer, from rope_parameters or from the names before those.
 struct RopeConfig {
   double base = 10000;

@@ -36,6 +36,12 @@ constexpr std::array gemma3_keys{
     KeyRule{"final_logit_softcapping", "final_logit_softcapping", KeyKind::number, false},
 };
 
+// The larger models write down only what differs.
+constexpr std::string_view gemma3_defaults = R"({
+  "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "rms_norm_eps": 1e-6,
+  "max_position_embeddings": 131072, "rope_theta": 1e6, "query_pre_attn_scalar": 256,
+  "sliding_window": 4096, "tie_word_embeddings": true})";
+
 constexpr std::array expert_keys{
     KeyRule{"num_experts_per_tok", "expert_used_count"},
     KeyRule{"moe_intermediate_size", "expert_feed_forward_length"},
@@ -183,6 +189,7 @@ constexpr std::array families{
            .layer = {llama_layer, dense_ffn}},
     Family{.model_types = {"gemma3_text"},
            .architecture = "gemma3",
+           .defaults = gemma3_defaults,
            .keys = {decoder_keys, gemma3_keys},
            .add_keys = add_gemma3_keys,
            .ends = zero_centred_ends,

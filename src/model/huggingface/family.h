@@ -62,6 +62,8 @@ struct TensorRule {
 struct Family {
   std::array<std::string_view, 2> model_types;  // of config.json
   std::string_view architecture;                // general.architecture
+  /// What config.json may leave out, as JSON: the defaults of the class in transformers.
+  std::string_view defaults = "{}";
   std::array<std::span<const KeyRule>, 2> keys;
   /// Keys that need more than copying a number.
   Result<void> (*add_keys)(const Config& config, const Dimensions& dimensions,

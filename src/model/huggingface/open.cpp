@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "base/fail.h"
 #include "model/huggingface/chat_keys.h"
 #include "model/huggingface/config.h"
@@ -60,8 +62,11 @@ Result<Checkpoint> open_huggingface_folder(const std::filesystem::path& folder,
                                            ExpertLayout experts) {
   HEARTH_ASSIGN(const auto files, read_folder(folder));
   const JsonObject& config_file = files.config.object();
-  HEARTH_ASSIGN(const auto config, Config::of(config_file.value(), config_file.place()));
-  HEARTH_ASSIGN(const auto* family, find_family(config));
+  HEARTH_ASSIGN(const auto stored, Config::of(config_file.value(), config_file.place()));
+  HEARTH_ASSIGN(const auto* family, find_family(stored));
+  const auto text = with_defaults(stored.text.value(), family->defaults);
+  HEARTH_ASSIGN(const auto text_object, JsonObject::of(text, stored.text.place()));
+  const Config config{stored.root, text_object};
   HEARTH_ASSIGN(const auto dimensions, read_dimensions(config, *family));
 
   HEARTH_ASSIGN(auto opened, formats::SafetensorsModel::open(folder));

@@ -66,7 +66,8 @@ class Mapper {
   /// Applies rules to the tensors below `from`, for canonical names below `to`.
   Result<void> apply(std::span<const TensorRule> rules, std::string_view from, std::string_view to);
   Result<void> apply_layer(LayerKind kind, std::string_view from, std::int64_t block);
-  Result<void> add_divisors(const std::vector<float>& divisors);
+  /// The divisors of rotary frequencies, unless there are none.
+  void add_divisors(const std::vector<float>& divisors);
 
   /// Errors: unsupported when a tensor was not used.
   Result<void> refuse_unused() const;
@@ -136,8 +137,7 @@ Result<GatherSource> Mapper::float8_source(const std::string& name,
                 "type or shape",
                 file_of(found), in_quotes(found.name), blocks_->rows, blocks_->columns);
   }
-  used_.insert(scales->first);
-  ++n_float8_;
+  n_float8_ += used_.insert(scales->first).second ? 1 : 0;  // halves of experts ask twice
   return GatherSource{&tensor, &found, blocks_->rows, blocks_->columns};
 }
 
@@ -248,7 +248,7 @@ Result<void> Mapper::apply_layer(LayerKind kind, std::string_view from, std::int
   return {};
 }
 
-Result<void> Mapper::add_divisors(const std::vector<float>& divisors) {
+void Mapper::add_divisors(const std::vector<float>& divisors) {
   if (!divisors.empty()) {
     result_.tensors.push_back({.name = "rope_freqs.weight",
                                .dtype = DType::f32,
@@ -257,7 +257,6 @@ Result<void> Mapper::add_divisors(const std::vector<float>& divisors) {
                                  return sink(std::as_bytes(std::span(divisors)));
                                }});
   }
-  return {};
 }
 
 Result<void> Mapper::refuse_unused() const {
@@ -290,12 +289,13 @@ Result<FolderTensors> read_tensors(const formats::SafetensorsModel& files, const
   Mapper mapper(files, family, dimensions, experts, blocks);
   HEARTH_TRY(mapper.take_stock());
   HEARTH_ASSIGN(const auto is_tied, config.root.find_flag("tie_word_embeddings"));
-  if (is_tied.value_or(false)) {
+  HEARTH_ASSIGN(const auto is_text_tied, config.text.find_flag("tie_word_embeddings"));
+  if (is_tied.value_or(is_text_tied.value_or(false))) {
     mapper.drop("lm_head.weight");  // some folders have the table twice
   }
   HEARTH_ASSIGN(const auto rope, read_rope_config(config, "full_attention"));
   HEARTH_ASSIGN(const auto divisors, frequency_divisors(rope, dimensions.head_dim));
-  HEARTH_TRY(mapper.add_divisors(divisors));
+  mapper.add_divisors(divisors);
   HEARTH_TRY(mapper.apply(family.ends, "", ""));
   const auto n_layers = static_cast<std::int64_t>(dimensions.layers.size());
   for (std::int64_t layer = 0; layer < n_layers; ++layer) {

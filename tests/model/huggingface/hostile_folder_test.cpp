@@ -260,6 +260,17 @@ TEST(HostileFolder, TemplatesMayComeByName) {
   EXPECT_THAT(folder.error(), HasSubstr("chat_template.jinja: expected"));
 }
 
+TEST(HostileFolder, WhatAConfigMayLeaveOutHasTheDefaultsOfItsClass) {
+  FolderCopy folder("gemma3");
+  folder.replace("config.json", " \"rms_norm_eps\": 1e-06,", "");
+  folder.replace("config.json", " \"max_position_embeddings\": 512,", "");
+  const auto opened = folder.open();
+  ASSERT_TRUE(opened) << opened.error().message;
+  const auto& metadata = opened->metadata();
+  EXPECT_EQ(metadata.get<float>("gemma3.attention.layer_norm_rms_epsilon"), 1e-6f);
+  EXPECT_EQ(metadata.get<std::uint32_t>("gemma3.context_length"), 131072u);
+}
+
 TEST(HostileFolder, AnUnknownRopeScalingIsRefused) {
   FolderCopy folder("llama");
   folder.replace("config.json", "\"rope_type\": \"llama3\"", "\"rope_type\": \"longrope\"");
