@@ -18,7 +18,8 @@ double mebibytes(std::int64_t bytes) {
 
 /// Weights in memory: those of the backend, and those that the model made for itself.
 std::int64_t copied_bytes(const RunSession& session) {
-  return session.engine().runner().memory().weight_bytes + session.open.model->copied_weight_bytes();
+  return session.engine().runner().memory().weight_bytes +
+         session.open.model->copied_weight_bytes();
 }
 
 }  // namespace

@@ -32,9 +32,9 @@ std::vector<float> logits_of(const std::filesystem::path& path,
   EXPECT_TRUE(runner) << runner.error().message;
   StepBlock step;
   std::vector<std::int32_t> table{0, 1};
-  const auto slot = step.add_sequence(table);
+  const auto slot = step.add_sequence(table, 0);
   for (std::int64_t position = 0; position < n; ++position) {
-    step.add_row(slot, prompt[static_cast<std::size_t>(position)], position, true);
+    step.add_row(slot, prompt[static_cast<std::size_t>(position)], position, true, 0);
   }
   const auto logits = (*runner)->run(step.view());
   EXPECT_TRUE(logits) << logits.error().message;

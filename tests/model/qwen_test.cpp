@@ -30,7 +30,7 @@ TEST(Qwen, LeavesAPredictionBlockOutOfTheTrunk) {
   EXPECT_EQ(model->params().n_layers, 3);
   EXPECT_EQ(model->kv_layers().size(), 1u);
   EXPECT_EQ(model->state_layers().size(), 2u);
-  EXPECT_NE(model->file().find("blk.3.nextn.eh_proj.weight"), nullptr);
+  EXPECT_NE(model->checkpoint().find("blk.3.nextn.eh_proj.weight"), nullptr);
 }
 
 TEST(Qwen, CountsNoLayerTwiceWhenAllBlocksPredict) {

@@ -19,7 +19,7 @@ std::optional<LayerKind> layer_kind_of(const nlohmann::json& word) {
     return LayerKind::recurrent;
   }
   return word == "full_attention" || word == "sliding_attention"
-             ? std::optional(LayerKind::full_attention)
+             ? std::optional(LayerKind::attention)
              : std::nullopt;
 }
 
@@ -64,7 +64,7 @@ Result<std::vector<LayerKind>> read_layers(const Config& config, const Family& f
   if (types != nullptr) {
     return listed_layers(config, *types, n_layers);
   }
-  std::vector<LayerKind> layers(static_cast<std::size_t>(n_layers), LayerKind::full_attention);
+  std::vector<LayerKind> layers(static_cast<std::size_t>(n_layers), LayerKind::attention);
   if (has_recurrent_layers(family)) {
     HEARTH_ASSIGN(const auto interval,
                   config.text.find_count("full_attention_interval", 1, max_config_layers));

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "formats/gguf/metadata.h"
+#include "model/facts.h"
 #include "model/huggingface/config.h"
 #include "model/huggingface/gather.h"
 
@@ -24,8 +25,6 @@ struct KeyRule {
   KeyKind kind = KeyKind::count;
   bool is_required = true;
 };
-
-enum class LayerKind : std::uint8_t { full_attention, recurrent };
 
 /// The sizes that transforms need, all within bounds.
 struct Dimensions {

@@ -1,6 +1,7 @@
 #include "model/huggingface/family_keys.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -18,6 +19,7 @@ std::string below(std::string_view architecture, std::string_view key) {
 }
 
 constexpr std::int64_t usual_period = 6;
+constexpr std::int32_t max_section = 4096;
 
 /// How many layers a period of local layers and one global one has.
 Result<std::int64_t> gemma3_period(const Config& config) {
@@ -91,12 +93,12 @@ Result<void> add_recurrent_keys(const Config& config, const Dimensions& dimensio
   set("ssm.time_step_rank", dimensions.n_value_heads);
   set("ssm.inner_size", dimensions.n_value_heads * dimensions.value_dim);
   const auto& layers = dimensions.layers;
-  const auto first_full = std::ranges::find(layers, LayerKind::full_attention) - layers.begin();
+  const auto first_full = std::ranges::find(layers, LayerKind::attention) - layers.begin();
   const std::int64_t interval = first_full + 1;
   bool is_regular = true;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const bool is_full = (static_cast<std::int64_t>(i) + 1) % interval == 0;
-    is_regular = is_regular && is_full == (layers[i] == LayerKind::full_attention);
+    is_regular = is_regular && is_full == (layers[i] == LayerKind::attention);
   }
   if (is_regular) {
     set("full_attention_interval", interval);
@@ -115,29 +117,24 @@ Result<void> add_recurrent_keys(const Config& config, const Dimensions& dimensio
 /// Positions in three axes: [t, h, w] and a fourth that is always 0.
 Result<void> add_sections(const Config& config, const std::string& architecture,
                           Metadata& metadata) {
-  HEARTH_ASSIGN(auto parameters, config.text.find_object("rope_parameters"));
-  if (!parameters) {
-    HEARTH_ASSIGN(parameters, config.text.find_object("rope_scaling"));
-  }
-  std::vector<std::int32_t> sections{11, 11, 10};  // the default of the reference implementation
-  if (parameters) {
-    HEARTH_ASSIGN(const auto* listed, parameters->find_list("mrope_section"));
-    if (listed != nullptr) {
-      sections.clear();
-      for (const auto& section : *listed) {
-        if (!section.is_number_unsigned() || section.get<std::uint64_t>() > 4096) {
-          return fail(ErrorCode::invalid_file, "{}: mrope_section: expected sizes, found {}",
-                      parameters->place(), describe(section));
-        }
-        sections.push_back(section.get<std::int32_t>());
+  constexpr std::size_t n_axes = 3;
+  std::array<std::int32_t, n_axes + 1> sections{11, 11, 10, 0};  // the reference's default
+  for (const char* name : {"rope_parameters", "rope_scaling"}) {
+    HEARTH_ASSIGN(const auto parameters, config.text.find_object(name));
+    const nlohmann::json* listed = nullptr;
+    if (parameters) {
+      HEARTH_ASSIGN(listed, parameters->find_list("mrope_section"));
+    }
+    for (std::size_t i = 0; listed != nullptr && i < std::max(listed->size(), n_axes); ++i) {
+      const bool is_size = i < std::min(listed->size(), n_axes) &&
+                           (*listed)[i].is_number_unsigned() && (*listed)[i] <= max_section;
+      if (!is_size) {
+        return fail(ErrorCode::invalid_file, "{}: mrope_section: expected {} sizes, found {}",
+                    parameters->place(), n_axes, describe(*listed));
       }
+      sections[i] = (*listed)[i].get<std::int32_t>();
     }
   }
-  if (sections.size() != 3) {
-    return fail(ErrorCode::invalid_file, "{}: mrope_section: expected 3 sizes, found {}",
-                config.text.place(), sections.size());
-  }
-  sections.push_back(0);
   metadata.set_array<std::int32_t>(below(architecture, "rope.dimension_sections"), sections);
   return {};
 }

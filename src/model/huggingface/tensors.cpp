@@ -304,7 +304,7 @@ Result<FolderTensors> read_tensors(const formats::SafetensorsModel& files, const
   }
   const bool has_draft = !family.draft.empty() && mapper.contains("mtp.fc.weight");
   if (has_draft) {
-    HEARTH_TRY(mapper.apply_layer(LayerKind::full_attention, "mtp.layers.0.", n_layers));
+    HEARTH_TRY(mapper.apply_layer(LayerKind::attention, "mtp.layers.0.", n_layers));
     HEARTH_TRY(mapper.apply(family.draft, draft_prefix, format("blk.{}.", n_layers)));
   }
   HEARTH_TRY(mapper.refuse_unused());
