@@ -23,13 +23,19 @@ namespace {
 std::vector<float> logits_of(const std::filesystem::path& path,
                              const std::vector<TokenId>& prompt) {
   const auto model = model::Model::open(path);
-  EXPECT_TRUE(model) << model.error().message;
+  if (!model) {
+    ADD_FAILURE() << model.error().message;
+    return {};
+  }
   const auto backend = backend::make_cpu_backend({.n_threads = 2});
   const auto n = static_cast<std::int64_t>(prompt.size());
   auto runner = Runner::create(
       **model, **backend,
       {.kv_dtype = DType::f32, .n_kv_blocks = 8, .max_rows = n, .max_logit_rows = n});
-  EXPECT_TRUE(runner) << runner.error().message;
+  if (!runner) {
+    ADD_FAILURE() << runner.error().message;
+    return {};
+  }
   StepBlock step;
   std::vector<std::int32_t> table{0, 1};
   const auto slot = step.add_sequence(table, 0);

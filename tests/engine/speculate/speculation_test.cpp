@@ -209,7 +209,7 @@ TEST_P(SpeculationTest, AModelThatGuessesWrongChangesNothing) {
   ASSERT_TRUE(drafter.has_value());
   auto guessing = engine({.context = 64, .speculation = {.max_depth = 4, .is_adaptive = false}},
                          std::move(*drafter));
-  for (const std::uint64_t seed : {1, 2, 4, 5, 7}) {
+  for (const std::uint64_t seed : {1u, 2u, 4u, 5u, 7u}) {
     auto stream = guessing->submit(request(4 + seed, seed));
     EXPECT_EQ(drain(*stream), plain(request(4 + seed, seed))) << seed;
   }

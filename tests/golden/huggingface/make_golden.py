@@ -165,7 +165,7 @@ DECODER = dict(
 ROPE = {"rope_type": "default", "rope_theta": 10000.0}
 PARTIAL_ROPE = ROPE | {"partial_rotary_factor": 0.5}
 SECTIONS = PARTIAL_ROPE | {"mrope_interleaved": True, "mrope_section": [2, 1, 1]}
-RECURRENT = dict(linear_conv_kernel_dim=4, linear_key_head_dim=8, linear_value_head_dim=8,
+RECURRENT = dict(linear_conv_kernel_dim=4, linear_key_head_dim=16, linear_value_head_dim=16,
                  linear_num_key_heads=2, linear_num_value_heads=4)
 EXPERTS = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16)
 SHARED = dict(shared_expert_intermediate_size=24)
