@@ -40,7 +40,9 @@ std::vector<float> logits_of(const std::filesystem::path& path,
   std::vector<std::int32_t> table{0, 1};
   const auto slot = step.add_sequence(table, 0);
   for (std::int64_t position = 0; position < n; ++position) {
-    step.add_row(slot, prompt[static_cast<std::size_t>(position)], position, true, 0);
+    step.add_row(slot, {.token = prompt[static_cast<std::size_t>(position)],
+                        .position = position,
+                        .wants_logits = true});
   }
   const auto logits = (*runner)->run(step.view());
   EXPECT_TRUE(logits) << logits.error().message;
