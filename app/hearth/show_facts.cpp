@@ -86,7 +86,7 @@ void print_facts(const model::Checkpoint& file, std::ostream& out) {
             format("{}, of which a token reads {}", count_text(facts.n_parameters),
                    count_text(facts.n_active())));
   if (facts.n_prediction_parameters > 0) {
-    print_row(out, "prediction", count_text(facts.n_prediction_parameters) + " (not used yet)");
+    print_row(out, "prediction", count_text(facts.n_prediction_parameters));
   }
   print_row(out, "KV per token", format("{} bytes in F16", kv_bytes(facts, DType::f16)));
   if (facts.state_bytes > 0) {
