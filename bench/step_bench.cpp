@@ -37,7 +37,8 @@ void run_step(benchmark::State& state) {
   const auto n_blocks = context / graph::kv_block_tokens;
   const auto session =
       backend
-          ->open(model().weights(), model().kv_cache(static_cast<DType>(state.range(3)), n_blocks))
+          ->open(model().weights(),
+                 {model().kv_cache(static_cast<DType>(state.range(3)), n_blocks), {}, {}})
           .value();
   const auto plan = plan::make_plan(model().record({state.range(1), 1}), model().weights(),
                                     backend->plan_options());

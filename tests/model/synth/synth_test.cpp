@@ -82,7 +82,7 @@ TEST(SyntheticModel, ExpertsHaveTheTypesOfTheMixture) {
   const auto type_in = [&](std::string_view mixture, std::string_view tensor) {
     EXPECT_TRUE(
         write_synthetic_model(path, shape("qwen3.5-tiny-moe"), **find_mixture(mixture), 0, go_on));
-    return quant::name(open(path)->file().find(tensor)->dtype);
+    return quant::name(open(path)->checkpoint().find(tensor)->dtype);
   };
   EXPECT_EQ(type_in("Q4_K_M", "blk.0.attn_qkv.weight"), "Q5_K");
   EXPECT_EQ(type_in("Q4_K_M", "blk.0.ffn_gate_inp.weight"), "F32");
