@@ -9,6 +9,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/kernels/kernel_set.h"
+#include "backend/cpu/layout_choice.h"
 #include "backend/reference/reference_backend.h"
 #include "quant/registry.h"
 #include "tests/graph/tiny_model.h"
@@ -18,6 +19,29 @@ namespace {
 
 using graph::Family;
 using graph::TinyModel;
+
+/// Two matrices and the experts of one layer, 1,024 bytes each.
+graph::WeightTable weights_with_experts() {
+  static const std::vector<std::byte> data(1024);
+  graph::WeightTable weights;
+  for (const Shape& shape : {Shape{4, 4, 16}, Shape{16, 16}, Shape{16, 16}}) {
+    weights.push_back({.name = "w", .tensor = {DType::f32, shape, data}});
+  }
+  return weights;
+}
+
+TEST(LayoutChoice, AModelThatFitsBecomesTiles) {
+  const auto choice = cpu::choose_layout(WeightLayout::automatic, weights_with_experts(), 4096);
+  EXPECT_EQ(choice.is_tiled, (std::vector<bool>{true, true, true}));
+}
+
+TEST(LayoutChoice, OfALargerOneWhatEveryTokenReadsBecomesTilesFirst) {
+  const auto choice = cpu::choose_layout(WeightLayout::automatic, weights_with_experts(), 3072);
+  EXPECT_EQ(choice.is_tiled, (std::vector<bool>{false, true, true}));
+  const auto less = cpu::choose_layout(WeightLayout::automatic, weights_with_experts(), 2000);
+  EXPECT_EQ(less.is_tiled, (std::vector<bool>{false, true, false}));
+  EXPECT_THAT(less.reason, testing::HasSubstr("the rest read in place from the file"));
+}
 
 TEST(CpuBackend, RefusesANegativeNumberOfThreads) {
   const auto backend = make_cpu_backend({.n_threads = -1});

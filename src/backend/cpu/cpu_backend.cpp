@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/cpu/launch_kernel.h"
+#include "backend/cpu/layout_choice.h"
 #include "backend/cpu/machine.h"
 #include "backend/cpu/packed_weights.h"
 #include "backend/cpu/thread_pool.h"
@@ -47,35 +48,6 @@ Result<std::unique_ptr<LaunchKernel>> bind_launch(const plan::Launch& launch,
 }
 
 namespace {
-
-struct LayoutChoice {
-  bool tiles;
-  std::string reason;  // for people
-};
-
-/// Tiles take the place of the file's pages, which are dropped as they are turned; but those of a
-/// model that nearly fills the memory would be swapped where the file's are just read again.
-LayoutChoice choose_layout(WeightLayout wanted, const graph::WeightTable& weights,
-                           std::int64_t memory) {
-  std::int64_t bytes = 0;
-  for (const auto& weight : weights) {
-    bytes += static_cast<std::int64_t>(weight.tensor.data.size());
-  }
-  constexpr double largest_share = 0.85;
-  const double share = static_cast<double>(bytes) / static_cast<double>(memory);
-  const bool tiles =
-      wanted == WeightLayout::automatic ? share <= largest_share : wanted == WeightLayout::tiles;
-  const std::string why =
-      wanted != WeightLayout::automatic
-          ? std::string("as asked")
-          : format(
-                "they are {:.0f} % of {:.1f} GiB of memory, the limit being "
-                "{:.0f} %",
-                100 * share, static_cast<double>(memory) / (1 << 30), 100 * largest_share);
-  return {tiles,
-          format("weights {}: {}",
-                 tiles ? "copied into tiles of 16 rows" : "read in place from the file", why)};
-}
 
 /// Memory that all executables of a session share; it only grows, and only while compiling.
 struct Workspace {
@@ -141,7 +113,7 @@ class CpuSession final : public Session {
              const KernelSet& kernels, ThreadPool& pool, const LayoutChoice& layout)
       : weights_(weights),
         layout_(layout),
-        packed_(weights, kernels, pool, layout.tiles),
+        packed_(weights, kernels, pool, layout.is_tiled),
         caches_(caches),
         kernels_(kernels),
         pool_(pool) {}

@@ -8,7 +8,7 @@
 namespace hearth::backend {
 
 enum class WeightLayout : std::uint8_t {
-  automatic,  // tiles if all weights fit well into memory
+  automatic,  // tiles for as much as fits well into memory
   tiles,      // matrices are copied into the order in which the kernels read them
   mapped,     // matrices stay in the file mapping, and each panel is turned as it is read
 };

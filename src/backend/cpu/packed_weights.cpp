@@ -18,7 +18,7 @@ WeightMatrix PackedWeights::matrix(graph::WeightId weight, std::int64_t piece_ro
   const auto interleave = kernels_.interleave[static_cast<std::size_t>(tensor.dtype)];
   const std::int64_t n_rows = tensor.shape.n_rows();
   const bool has_whole_panels = piece_rows == n_rows || piece_rows % panel_rows == 0;
-  if (!make_tiles_ || interleave == nullptr || !has_whole_panels) {
+  if (!is_tiled_[graph::index(weight)] || interleave == nullptr || !has_whole_panels) {
     return {tensor.data.data(), false};
   }
   Buffer& tiles = tiles_[graph::index(weight)];

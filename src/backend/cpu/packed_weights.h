@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/cpu/kernels/kernel_set.h"
@@ -23,12 +23,13 @@ struct WeightMatrix {
 /// time.
 class PackedWeights {
  public:
+  /// `is_tiled` by WeightId.
   PackedWeights(const graph::WeightTable& weights, const KernelSet& kernels, ThreadPool& pool,
-                bool make_tiles)
+                std::vector<bool> is_tiled)
       : weights_(weights),
         kernels_(kernels),
         pool_(pool),
-        make_tiles_(make_tiles),
+        is_tiled_(std::move(is_tiled)),
         tiles_(weights.size()) {}
 
   /// The matrix of `weight`, or the matrices of all experts one after another; its tiles are made
@@ -42,7 +43,7 @@ class PackedWeights {
   const graph::WeightTable& weights_;
   const KernelSet& kernels_;
   ThreadPool& pool_;
-  bool make_tiles_;
+  std::vector<bool> is_tiled_;
   std::vector<Buffer> tiles_;  // by WeightId; empty where native
   std::int64_t bytes_ = 0;
 };
