@@ -155,8 +155,8 @@ TEST_P(HiddenStates, BehindEachLayerAreThoseOfTransformers) {
   const std::vector<std::int32_t> table{1, 0};
   const auto slot = step.add_sequence(table, 0);
   for (std::int64_t position = 0; position < n; ++position) {
-    step.add_row(slot, {.token = golden.prompt[static_cast<std::size_t>(position)],
-                        .position = position});
+    step.add_row(
+        slot, {.token = golden.prompt[static_cast<std::size_t>(position)], .position = position});
   }
   for (std::size_t layer = 0; layer < golden.hidden.size(); ++layer) {
     auto graph = *model->record({n, 1});

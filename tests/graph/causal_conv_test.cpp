@@ -83,6 +83,24 @@ TEST_F(CausalConv, FindsNothingOfTheSlotsLastOwner) {
   EXPECT_EQ(run(states, 0, n_rows, 1).data, first.data);
 }
 
+/// Rows 0 and 1 stay in slot 0; each row behind them has a slot of its own, so that one can go on
+/// from any of them.
+TEST_F(CausalConv, StatesAfterRowsGoToTheirTargets) {
+  HostStateCache whole_states(one_layer(1));
+  const Matrix whole = run(whole_states, 0, n_rows);
+  HostStateCache states(one_layer(3));
+  OwnedStep step(4);
+  step.state_targets = {0, 0, 1, 2};
+  const Matrix window{4, channels, {x_.data.begin(), x_.data.begin() + 4 * channels}};
+  ASSERT_TRUE(run_op(op_, weights_.table(), {window}, step, states).has_value());
+  for (const std::int32_t slot : {0, 1, 2}) {
+    const Matrix rest = run(states, 2 + slot, 1, slot);
+    EXPECT_EQ(rest.data, (std::vector<float>(whole.data.begin() + (2 + slot) * channels,
+                                             whole.data.begin() + (3 + slot) * channels)))
+        << "slot " << slot;
+  }
+}
+
 TEST_F(CausalConv, RefusesWeightsOfAnotherShapeOrType) {
   HostStateCache states(one_layer(1));
   const auto refuse = [&](WeightId weight, std::string_view reason) {

@@ -30,14 +30,17 @@ StepView OwnedStep::view() const {
           .logit_rows = logit_rows,
           .block_tables = block_tables,
           .table_stride = table_stride,
-          .state_slots = state_slots};
+          .state_slots = state_slots,
+          .state_targets = state_targets,
+          .row_sources = row_sources,
+          .row_targets = row_targets};
 }
 
 namespace {
 
 Result<Matrix> run_with(const AnyOp& op, const WeightTable& weights,
                         const std::vector<Matrix>& inputs, const OwnedStep& step, HostKvCache& kv,
-                        HostStateCache& states) {
+                        HostStateCache& states, HostRowStore& stored) {
   const StepView view = step.view();
   std::vector<ValueDesc> descs;
   std::vector<ConstRows> rows;
@@ -52,8 +55,7 @@ Result<Matrix> run_with(const AnyOp& op, const WeightTable& weights,
   }
   Matrix out{desc->rows, desc->features,
              std::vector<float>(static_cast<std::size_t>(desc->rows * desc->features))};
-  HostRowStore no_rows(RowStoreDesc{});
-  const OpContext context{weights, view, kv, states, no_rows};
+  const OpContext context{weights, view, kv, states, stored};
   std::visit(
       [&](const auto& each) { each.run(context, rows, {out.data.data(), out.rows, out.features}); },
       op);
@@ -65,14 +67,24 @@ Result<Matrix> run_with(const AnyOp& op, const WeightTable& weights,
 Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
                       const std::vector<Matrix>& inputs, const OwnedStep& step, HostKvCache& kv) {
   HostStateCache no_states(StateCacheDesc{});
-  return run_with(op, weights, inputs, step, kv, no_states);
+  HostRowStore no_rows(RowStoreDesc{});
+  return run_with(op, weights, inputs, step, kv, no_states, no_rows);
 }
 
 Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
                       const std::vector<Matrix>& inputs, const OwnedStep& step,
                       HostStateCache& states) {
   HostKvCache no_cache(KvCacheDesc{});
-  return run_with(op, weights, inputs, step, no_cache, states);
+  HostRowStore no_rows(RowStoreDesc{});
+  return run_with(op, weights, inputs, step, no_cache, states, no_rows);
+}
+
+Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
+                      const std::vector<Matrix>& inputs, const OwnedStep& step,
+                      HostRowStore& rows) {
+  HostKvCache no_cache(KvCacheDesc{});
+  HostStateCache no_states(StateCacheDesc{});
+  return run_with(op, weights, inputs, step, no_cache, no_states, rows);
 }
 
 Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,

@@ -35,6 +35,9 @@ struct OwnedStep {
   std::vector<std::int32_t> block_tables{0};
   std::int64_t table_stride = 1;
   std::vector<std::int32_t> state_slots{0};
+  std::vector<std::int32_t> state_targets;
+  std::vector<std::int32_t> row_sources;
+  std::vector<std::int32_t> row_targets;
 };
 
 /// The result, or the fault that the shape rule found.
@@ -43,6 +46,8 @@ Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
 Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
                       const std::vector<Matrix>& inputs, const OwnedStep& step,
                       HostStateCache& states);
+Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
+                      const std::vector<Matrix>& inputs, const OwnedStep& step, HostRowStore& rows);
 Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
                       const std::vector<Matrix>& inputs, const OwnedStep& step);
 Result<Matrix> run_op(const AnyOp& op, const WeightTable& weights,
