@@ -16,15 +16,17 @@ function(hearth_reuse_headers target name)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
 endfunction()
 
-# hearth_library(<folder> SOURCES ... [DEPS hearth::x ...] [PRIVATE_DEPS ...]): the static library of one folder of src/.
-# Every file includes what it uses all the same: the core preset builds without the precompiled headers.
+# hearth_library(<folder> [UNITY] SOURCES ... [DEPS hearth::x ...] [PRIVATE_DEPS ...]): the static library of one folder of src/.
+# UNITY compiles several files as one, for folders of many small files; names in their anonymous namespaces then have to differ.
+# Every file includes what it uses all the same: the core preset builds files one by one, without the precompiled headers.
 function(hearth_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "UNITY" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   add_library(hearth_${name} STATIC ${ARG_SOURCES})
   add_library(hearth::${name} ALIAS hearth_${name})
   target_link_libraries(hearth_${name} PUBLIC hearth_options ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
   if(NOT HEARTH_CORE_ONLY)
     hearth_reuse_headers(hearth_${name} hearth_library_headers)
+    set_target_properties(hearth_${name} PROPERTIES UNITY_BUILD ${ARG_UNITY} UNITY_BUILD_BATCH_SIZE 9)
   endif()
 endfunction()
 
