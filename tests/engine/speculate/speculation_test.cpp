@@ -10,51 +10,11 @@
 #include "backend/cpu/cpu_backend.h"
 #include "engine/engine.h"
 #include "engine/speculate/model_drafter.h"
+#include "tests/engine/speculate/scripted_drafter.h"
 #include "tests/model/golden_model.h"
 
 namespace hearth::engine {
 namespace {
-
-/// Knows the answers, and gives wrong ones now and then.
-class ScriptedDrafter final : public Drafter {
- public:
-  ScriptedDrafter(std::vector<std::vector<TokenId>> answers, double wrong, std::uint32_t seed)
-      : answers_(std::move(answers)), wrong_(wrong), random_(seed) {}
-
-  [[nodiscard]] std::string description() const override { return "script"; }
-  [[nodiscard]] backend::MemoryUse memory() const override { return {}; }
-  void forget(std::int32_t /*seat*/) override {}
-
-  Result<std::int64_t> draft(std::span<const DraftTask> tasks) override {
-    std::uniform_real_distribution<double> chance(0, 1);
-    for (const auto& task : tasks) {
-      const auto& answer = answer_beginning_with(task.tokens);
-      for (std::int64_t i = 0; i < task.depth; ++i) {
-        const std::size_t at = task.tokens.size() + static_cast<std::size_t>(i);
-        const bool is_right = at < answer.size() && chance(random_) >= wrong_;
-        task.drafts->push_back(is_right ? answer[at] : static_cast<TokenId>(random_() % 30));
-      }
-    }
-    return 0;
-  }
-
- private:
-  [[nodiscard]] const std::vector<TokenId>& answer_beginning_with(
-      std::span<const TokenId> tokens) const {
-    for (const auto& answer : answers_) {
-      if (std::equal(tokens.begin(), tokens.end(), answer.begin(),
-                     answer.begin() +
-                         static_cast<std::ptrdiff_t>(std::min(tokens.size(), answer.size())))) {
-        return answer;
-      }
-    }
-    return answers_.front();
-  }
-
-  std::vector<std::vector<TokenId>> answers_;  // prompts and what follows them
-  double wrong_;
-  std::mt19937 random_;
-};
 
 class SpeculationTest : public testing::TestWithParam<const char*> {
  protected:
