@@ -110,6 +110,10 @@ struct Expression {
   Node node;
 };
 
+inline ExpressionPtr make_expression(int line, Expression::Node node) {
+  return std::make_unique<Expression>(Expression{line, std::move(node)});
+}
+
 struct Statement;
 using Body = std::vector<Statement>;
 

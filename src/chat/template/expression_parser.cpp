@@ -8,10 +8,6 @@
 namespace hearth::chat {
 namespace {
 
-ExpressionPtr make(int line, Expression::Node node) {
-  return std::make_unique<Expression>(Expression{line, std::move(node)});
-}
-
 struct SymbolOperator {
   std::string_view symbol;
   BinaryOperator op;
@@ -66,7 +62,7 @@ Result<ExpressionPtr> ExpressionParser::parse_tuple(bool allows_conditional,
     is_tuple = true;
   }
   if (is_tuple) {
-    return make(line, TupleDisplay{std::move(items)});
+    return make_expression(line, TupleDisplay{std::move(items)});
   }
   if (items.empty()) {
     return tokens_.unexpected("an expression");
@@ -86,8 +82,8 @@ Result<ExpressionPtr> ExpressionParser::parse_conditional() {
     if (tokens_.skip_name("else")) {
       HEARTH_ASSIGN(otherwise, parse_conditional());
     }
-    expression =
-        make(line, Conditional{std::move(condition), std::move(expression), std::move(otherwise)});
+    expression = make_expression(
+        line, Conditional{std::move(condition), std::move(expression), std::move(otherwise)});
   }
   return expression;
 }
@@ -103,7 +99,7 @@ Result<ExpressionPtr> ExpressionParser::parse_logical(std::string_view word) {
   if (operands.size() == 1) {
     return std::move(operands.front());
   }
-  return make(line, Logical{is_and, std::move(operands)});
+  return make_expression(line, Logical{is_and, std::move(operands)});
 }
 
 Result<ExpressionPtr> ExpressionParser::parse_not() {
@@ -114,7 +110,7 @@ Result<ExpressionPtr> ExpressionParser::parse_not() {
   HEARTH_TRY(check_chain(0));
   const int line = tokens_.take().line;
   HEARTH_ASSIGN(auto operand, parse_not());
-  return make(line, Unary{Unary::Operator::logical_not, std::move(operand)});
+  return make_expression(line, Unary{Unary::Operator::logical_not, std::move(operand)});
 }
 
 Result<ExpressionPtr> ExpressionParser::parse_comparison() {
@@ -143,7 +139,7 @@ Result<ExpressionPtr> ExpressionParser::parse_comparison() {
   if (compare.rest.empty()) {
     return std::move(compare.first);
   }
-  return make(line, std::move(compare));
+  return make_expression(line, std::move(compare));
 }
 
 template <class Operator, std::size_t n>
@@ -167,7 +163,7 @@ Result<ExpressionPtr> ExpressionParser::parse_binary(
   if (binary.rest.empty()) {
     return std::move(binary.first);
   }
-  return make(line, std::move(binary));
+  return make_expression(line, std::move(binary));
 }
 
 Result<ExpressionPtr> ExpressionParser::parse_sum() {
@@ -184,7 +180,7 @@ Result<ExpressionPtr> ExpressionParser::parse_concatenation() {
   if (operands.size() == 1) {
     return std::move(operands.front());
   }
-  return make(line, Concatenation{std::move(operands)});
+  return make_expression(line, Concatenation{std::move(operands)});
 }
 
 Result<ExpressionPtr> ExpressionParser::parse_product() {
@@ -207,7 +203,7 @@ Result<ExpressionPtr> ExpressionParser::parse_unary(bool takes_filters) {
   if (tokens_.at_symbol("-") || tokens_.at_symbol("+")) {
     const auto op = tokens_.take().text == "-" ? Unary::Operator::minus : Unary::Operator::plus;
     HEARTH_ASSIGN(auto operand, parse_unary(false));
-    expression = make(line, Unary{op, std::move(operand)});
+    expression = make_expression(line, Unary{op, std::move(operand)});
   } else {
     HEARTH_ASSIGN(expression, parse_primary());
   }

@@ -143,7 +143,7 @@ Result<Value> sum_filter(Runtime& runtime, const Value& subject, const Arguments
   return sum;
 }
 
-constexpr std::array filters{
+constexpr std::array number_filters{
     NamedFilter{"int", int_filter}, NamedFilter{"float", float_filter},
     NamedFilter{"abs", abs_filter}, NamedFilter{"round", round_filter},
     NamedFilter{"sum", sum_filter},
@@ -152,7 +152,7 @@ constexpr std::array filters{
 }  // namespace
 
 Filter find_number_filter(std::string_view name) {
-  return find_in(filters, name);
+  return find_in(number_filters, name);
 }
 
 }  // namespace hearth::chat

@@ -87,7 +87,7 @@ Result<Value> selection_filter(Runtime& runtime, const Value& subject, const Arg
   return runtime.make_list(std::move(selected), ListKind::generator);
 }
 
-constexpr std::array filters{
+constexpr std::array selection_filters{
     NamedFilter{"map", map_filter},
     NamedFilter{"select", selection_filter<true, false>},
     NamedFilter{"reject", selection_filter<false, false>},
@@ -98,7 +98,7 @@ constexpr std::array filters{
 }  // namespace
 
 Filter find_selection_filter(std::string_view name) {
-  return find_in(filters, name);
+  return find_in(selection_filters, name);
 }
 
 }  // namespace hearth::chat

@@ -209,7 +209,7 @@ Result<Value> extreme_filter(Runtime& runtime, const Value& subject, const Argum
   return best;
 }
 
-constexpr std::array filters{
+constexpr std::array sequence_filters{
     NamedFilter{"default", default_filter},   NamedFilter{"d", default_filter},
     NamedFilter{"length", length_filter},     NamedFilter{"count", length_filter},
     NamedFilter{"list", list_filter},         NamedFilter{"items", items_filter},
@@ -223,7 +223,7 @@ constexpr std::array filters{
 }  // namespace
 
 Filter find_sequence_filter(std::string_view name) {
-  return find_in(filters, name);
+  return find_in(sequence_filters, name);
 }
 
 }  // namespace hearth::chat

@@ -206,7 +206,7 @@ Result<Value> title_words(Runtime& runtime, const Text& text) {
   });
 }
 
-constexpr std::array filters{
+constexpr std::array text_filters{
     NamedFilter{"upper", on_text<upper>},
     NamedFilter{"lower", on_text<lower>},
     NamedFilter{"title", on_text<title_words>},
@@ -227,7 +227,7 @@ constexpr std::array filters{
 }  // namespace
 
 Filter find_text_filter(std::string_view name) {
-  return find_in(filters, name);
+  return find_in(text_filters, name);
 }
 
 }  // namespace hearth::chat

@@ -17,10 +17,10 @@
 namespace hearth::chat {
 namespace {
 
-constexpr std::array<std::string_view, 7> symbols{"+", "-", "*", "/", "//", "%", "**"};
+constexpr std::array<std::string_view, 7> operator_symbols{"+", "-", "*", "/", "//", "%", "**"};
 
 std::string_view symbol_of(BinaryOperator op) {
-  return symbols[static_cast<std::size_t>(op)];
+  return operator_symbols[static_cast<std::size_t>(op)];
 }
 
 Failure type_error(BinaryOperator op, const Value& a, const Value& b) {

@@ -7,12 +7,8 @@
 namespace hearth::chat {
 namespace {
 
-ExpressionPtr make(int line, Expression::Node node) {
-  return std::make_unique<Expression>(Expression{line, std::move(node)});
-}
-
 ExpressionPtr literal(int line, Value value) {
-  return make(line, Literal{std::move(value)});
+  return make_expression(line, Literal{std::move(value)});
 }
 
 }  // namespace
@@ -54,13 +50,13 @@ Result<ExpressionPtr> ExpressionParser::parse_name() {
   if (name == "none" || name == "None") {
     return literal(token.line, Value::none(Origin::trusted));
   }
-  return make(token.line, Name{name});
+  return make_expression(token.line, Name{name});
 }
 
 Result<ExpressionPtr> ExpressionParser::parse_parenthesized() {
   const int line = tokens_.take().line;
   if (tokens_.skip_symbol(")")) {
-    return make(line, TupleDisplay{});
+    return make_expression(line, TupleDisplay{});
   }
   HEARTH_ASSIGN(auto inner, parse_tuple());
   HEARTH_TRY(tokens_.expect_symbol(")"));
@@ -77,7 +73,7 @@ Result<ExpressionPtr> ExpressionParser::parse_list() {
       HEARTH_TRY(tokens_.expect_symbol(","));
     }
   }
-  return make(line, ListDisplay{std::move(items)});
+  return make_expression(line, ListDisplay{std::move(items)});
 }
 
 Result<ExpressionPtr> ExpressionParser::parse_dict() {
@@ -92,7 +88,7 @@ Result<ExpressionPtr> ExpressionParser::parse_dict() {
       HEARTH_TRY(tokens_.expect_symbol(","));
     }
   }
-  return make(line, DictDisplay{std::move(entries)});
+  return make_expression(line, DictDisplay{std::move(entries)});
 }
 
 Result<ExpressionPtr> ExpressionParser::parse_postfix(ExpressionPtr expression) {
@@ -105,7 +101,7 @@ Result<ExpressionPtr> ExpressionParser::parse_postfix(ExpressionPtr expression) 
       HEARTH_ASSIGN(expression, parse_subscript(std::move(expression)));
     } else if (tokens_.at_symbol("(")) {
       HEARTH_ASSIGN(auto arguments, parse_call_arguments());
-      expression = make(line, Call{std::move(expression), std::move(arguments)});
+      expression = make_expression(line, Call{std::move(expression), std::move(arguments)});
     } else {
       return expression;
     }
@@ -122,7 +118,7 @@ Result<ExpressionPtr> ExpressionParser::parse_filters_and_tests(ExpressionPtr ex
       HEARTH_ASSIGN(expression, parse_test(std::move(expression)));
     } else if (tokens_.at_symbol("(")) {
       HEARTH_ASSIGN(auto arguments, parse_call_arguments());
-      expression = make(line, Call{std::move(expression), std::move(arguments)});
+      expression = make_expression(line, Call{std::move(expression), std::move(arguments)});
     } else {
       return expression;
     }
@@ -144,7 +140,8 @@ Result<ExpressionPtr> ExpressionParser::parse_filter(ExpressionPtr subject) {
   if (tokens_.at_symbol("(")) {
     HEARTH_ASSIGN(arguments, parse_call_arguments());
   }
-  return make(line, FilterCall{std::move(subject), std::move(name), std::move(arguments)});
+  return make_expression(line,
+                         FilterCall{std::move(subject), std::move(name), std::move(arguments)});
 }
 
 Result<std::string> ExpressionParser::parse_dotted_name() {
@@ -183,8 +180,9 @@ Result<ExpressionPtr> ExpressionParser::parse_test(ExpressionPtr subject) {
     HEARTH_ASSIGN(argument, parse_postfix(std::move(argument)));
     arguments.positional.push_back(std::move(argument));
   }
-  auto test = make(line, TestCall{std::move(subject), std::move(name), std::move(arguments)});
-  return is_negated ? make(line, Unary{Unary::Operator::logical_not, std::move(test)})
+  auto test =
+      make_expression(line, TestCall{std::move(subject), std::move(name), std::move(arguments)});
+  return is_negated ? make_expression(line, Unary{Unary::Operator::logical_not, std::move(test)})
                     : std::move(test);
 }
 
@@ -192,10 +190,11 @@ Result<ExpressionPtr> ExpressionParser::parse_dot(ExpressionPtr object) {
   const int line = tokens_.line();
   if (tokens_.at(TokenKind::integer)) {  // items.0 is items[0]
     const auto index = std::get<std::int64_t>(tokens_.take().number);
-    return make(line, Subscript{std::move(object), literal(line, Value::trusted(index))});
+    return make_expression(line,
+                           Subscript{std::move(object), literal(line, Value::trusted(index))});
   }
   HEARTH_ASSIGN(auto name, tokens_.take_identifier());
-  return make(line, Attribute{std::move(object), std::move(name)});
+  return make_expression(line, Attribute{std::move(object), std::move(name)});
 }
 
 Result<ExpressionPtr> ExpressionParser::parse_subscript(ExpressionPtr object) {
@@ -216,12 +215,13 @@ Result<ExpressionPtr> ExpressionParser::parse_subscript(ExpressionPtr object) {
   HEARTH_TRY(tokens_.expect_symbol("]"));
   auto& [begin, end, step] = bounds;
   if (n_colons > 0) {
-    return make(line, Slice{std::move(object), std::move(begin), std::move(end), std::move(step)});
+    return make_expression(
+        line, Slice{std::move(object), std::move(begin), std::move(end), std::move(step)});
   }
   if (!begin) {
     return TokenStream::error(line, "a subscript needs a key");
   }
-  return make(line, Subscript{std::move(object), std::move(begin)});
+  return make_expression(line, Subscript{std::move(object), std::move(begin)});
 }
 
 Result<CallArguments> ExpressionParser::parse_call_arguments() {

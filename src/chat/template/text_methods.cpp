@@ -246,58 +246,59 @@ bool all_cased(const Text& text, char32_t (*other_case)(char32_t)) {
   return has_cased;
 }
 
-struct NamedMethod {
+struct NamedTextMethod {
   std::string_view name;
   TextMethod method;
 };
 
 constexpr std::array methods{
-    NamedMethod{"strip", strip_method<Side::both>},
-    NamedMethod{"lstrip", strip_method<Side::left>},
-    NamedMethod{"rstrip", strip_method<Side::right>},
-    NamedMethod{"split", split_method<false>},
-    NamedMethod{"rsplit", split_method<true>},
-    NamedMethod{"splitlines", split_lines_method},
-    NamedMethod{"partition", partition_method<false>},
-    NamedMethod{"rpartition", partition_method<true>},
-    NamedMethod{"replace", replace_method},
-    NamedMethod{"join", join_method},
-    NamedMethod{"format", format_method},
-    NamedMethod{"startswith", affix_method<false>},
-    NamedMethod{"endswith", affix_method<true>},
-    NamedMethod{"removeprefix", remove_affix_method<false>},
-    NamedMethod{"removesuffix", remove_affix_method<true>},
-    NamedMethod{"find", find_method<false, false>},
-    NamedMethod{"rfind", find_method<true, false>},
-    NamedMethod{"index", find_method<false, true>},
-    NamedMethod{"rindex", find_method<true, true>},
-    NamedMethod{"count", count_method},
-    NamedMethod{"upper", plain<upper>},
-    NamedMethod{"lower", plain<lower>},
-    NamedMethod{"casefold", plain<lower>},
-    NamedMethod{"title", plain<title>},
-    NamedMethod{"capitalize", plain<capitalize>},
-    NamedMethod{"swapcase", plain<swap_case>},
-    NamedMethod{"ljust", pad_method<'<'>},
-    NamedMethod{"rjust", pad_method<'>'>},
-    NamedMethod{"center", pad_method<'^'>},
-    NamedMethod{"zfill", zero_fill},
-    NamedMethod{"isdigit", plain<all_of_class<is_decimal>>},
-    NamedMethod{"isdecimal", plain<all_of_class<is_decimal>>},
-    NamedMethod{"isnumeric", plain<all_of_class<is_decimal>>},
-    NamedMethod{"isalpha", plain<all_of_class<is_letter>>},
-    NamedMethod{"isalnum", plain<all_of_class<is_letter_or_decimal>>},
-    NamedMethod{"isascii", plain<all_of_class<is_ascii>>},
-    NamedMethod{"isspace", plain<all_of_class<is_space>>},
-    NamedMethod{"isupper", plain<is_upper_method>},
-    NamedMethod{"islower", plain<is_lower_method>},
+    NamedTextMethod{"strip", strip_method<Side::both>},
+    NamedTextMethod{"lstrip", strip_method<Side::left>},
+    NamedTextMethod{"rstrip", strip_method<Side::right>},
+    NamedTextMethod{"split", split_method<false>},
+    NamedTextMethod{"rsplit", split_method<true>},
+    NamedTextMethod{"splitlines", split_lines_method},
+    NamedTextMethod{"partition", partition_method<false>},
+    NamedTextMethod{"rpartition", partition_method<true>},
+    NamedTextMethod{"replace", replace_method},
+    NamedTextMethod{"join", join_method},
+    NamedTextMethod{"format", format_method},
+    NamedTextMethod{"startswith", affix_method<false>},
+    NamedTextMethod{"endswith", affix_method<true>},
+    NamedTextMethod{"removeprefix", remove_affix_method<false>},
+    NamedTextMethod{"removesuffix", remove_affix_method<true>},
+    NamedTextMethod{"find", find_method<false, false>},
+    NamedTextMethod{"rfind", find_method<true, false>},
+    NamedTextMethod{"index", find_method<false, true>},
+    NamedTextMethod{"rindex", find_method<true, true>},
+    NamedTextMethod{"count", count_method},
+    NamedTextMethod{"upper", plain<upper>},
+    NamedTextMethod{"lower", plain<lower>},
+    NamedTextMethod{"casefold", plain<lower>},
+    NamedTextMethod{"title", plain<title>},
+    NamedTextMethod{"capitalize", plain<capitalize>},
+    NamedTextMethod{"swapcase", plain<swap_case>},
+    NamedTextMethod{"ljust", pad_method<'<'>},
+    NamedTextMethod{"rjust", pad_method<'>'>},
+    NamedTextMethod{"center", pad_method<'^'>},
+    NamedTextMethod{"zfill", zero_fill},
+    NamedTextMethod{"isdigit", plain<all_of_class<is_decimal>>},
+    NamedTextMethod{"isdecimal", plain<all_of_class<is_decimal>>},
+    NamedTextMethod{"isnumeric", plain<all_of_class<is_decimal>>},
+    NamedTextMethod{"isalpha", plain<all_of_class<is_letter>>},
+    NamedTextMethod{"isalnum", plain<all_of_class<is_letter_or_decimal>>},
+    NamedTextMethod{"isascii", plain<all_of_class<is_ascii>>},
+    NamedTextMethod{"isspace", plain<all_of_class<is_space>>},
+    NamedTextMethod{"isupper", plain<is_upper_method>},
+    NamedTextMethod{"islower", plain<is_lower_method>},
 };
 
 }  // namespace
 
 TextMethod find_text_method(std::string_view name) {
-  const auto at = std::find_if(methods.begin(), methods.end(),
-                               [name](const NamedMethod& method) { return method.name == name; });
+  const auto at =
+      std::find_if(methods.begin(), methods.end(),
+                   [name](const NamedTextMethod& method) { return method.name == name; });
   return at == methods.end() ? nullptr : at->method;
 }
 
