@@ -178,6 +178,7 @@ std::int64_t Engine::longest(const Sequence& sequence) const {
 Result<void> Engine::run_step(const std::vector<Sequence*>& running) {
   HEARTH_TRY(speculation_.draft(running));
   std::vector<std::int64_t> pending;
+  pending.reserve(running.size());
   for (const auto* sequence : running) {
     pending.push_back(sequence->n_pending() + static_cast<std::int64_t>(sequence->drafts.size()));
   }
