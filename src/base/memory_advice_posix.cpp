@@ -14,6 +14,7 @@ void advise_inner_pages(std::uintptr_t first, std::size_t n_bytes, int advice) {
   const std::uintptr_t begin = (first + page - 1) / page * page;
   const std::uintptr_t end = (first + n_bytes) / page * page;
   if (begin < end) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a system call takes it, nothing is optimised.
     ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
   }
 }
