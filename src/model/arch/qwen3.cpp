@@ -1,7 +1,10 @@
 /// qwen3: Qwen3 with dense feed-forward layers (0.6B to 32B). Pre-norm transformer whose queries
 /// and keys are normed per head before rotation; heads need not add up to the embedding.
+/// qwen3moe: the same with a choice of experts in place of every feed-forward layer (30B-A3B,
+/// 235B-A22B).
 
 #include <utility>
+#include <variant>
 
 #include "model/arch/all.h"
 #include "model/arch/qwen_blocks.h"
@@ -12,19 +15,23 @@ namespace {
 struct Layer {
   WeightId attn_norm{}, ffn_norm{};
   QwenAttention attn;
-  FfnWeights ffn;
+  std::variant<FfnWeights, ExpertFfn> ffn;
 };
 
 class Qwen3 final : public Architecture {
  public:
-  static Result<std::unique_ptr<Architecture>> bind(WeightBinder& weights) {
-    const ArchKeys keys(weights.file().metadata(), "qwen3");
+  static Result<std::unique_ptr<Architecture>> bind(WeightBinder& weights, std::string_view name,
+                                                    bool has_experts) {
+    const ArchKeys keys(weights.file().metadata(), name);
     auto model = std::make_unique<Qwen3>();
     HEARTH_ASSIGN(const auto vocab, vocab_rows(weights.file()));
     HEARTH_ASSIGN(model->params_, read_hyper_params(keys, vocab));
     HEARTH_ASSIGN(model->rotation_, read_rope(keys, model->params_));
     model->rotation_.pairing = graph::RopePairing::half_split;
-    HEARTH_TRY(model->bind_layers(weights));
+    if (has_experts) {
+      HEARTH_ASSIGN(model->experts_, read_experts(keys, SharedExpert::none));
+    }
+    HEARTH_TRY(model->bind_layers(weights, has_experts));
     return model;
   }
 
@@ -44,7 +51,7 @@ class Qwen3 final : public Architecture {
   }
 
  private:
-  Result<void> bind_layers(WeightBinder& weights) {
+  Result<void> bind_layers(WeightBinder& weights, bool has_experts) {
     HEARTH_ASSIGN(ends_, bind_ends(weights, params_));
     for (std::int64_t i = 0; i < params_.n_layers; ++i) {
       Layer layer;
@@ -53,7 +60,11 @@ class Qwen3 final : public Architecture {
       HEARTH_ASSIGN(layer.attn, bind_qwen_attention(weights, params_, AttentionGate::none, i));
       HEARTH_ASSIGN(layer.ffn_norm,
                     weights.vector(block_name(i, "ffn_norm.weight"), params_.embed));
-      HEARTH_ASSIGN(layer.ffn, bind_ffn(weights, params_, i));
+      if (has_experts) {
+        HEARTH_ASSIGN(layer.ffn, bind_experts(weights, params_, experts_, i));
+      } else {
+        HEARTH_ASSIGN(layer.ffn, bind_ffn(weights, params_, i));
+      }
       layers_.push_back(layer);
     }
     return {};
@@ -64,11 +75,16 @@ class Qwen3 final : public Architecture {
     const ValueId attn_in = rms_norm(g, x, w.attn_norm, params_.norm_eps);
     const ValueId h = add(g, x, qwen_attention(g, w.attn, params_, rotation_, i, attn_in));
     const ValueId ffn_in = rms_norm(g, h, w.ffn_norm, params_.norm_eps);
-    return add(g, h, gated_ffn(g, w.ffn, graph::ActivationKind::silu, ffn_in));
+    if (const auto* experts = std::get_if<ExpertFfn>(&w.ffn)) {
+      return expert_ffn(g, *experts, experts_.n_used, h, ffn_in);
+    }
+    return add(g, h,
+               gated_ffn(g, std::get<FfnWeights>(w.ffn), graph::ActivationKind::silu, ffn_in));
   }
 
   HyperParams params_;
   graph::RopeParams rotation_;
+  ExpertParams experts_;
   EndWeights ends_;
   std::vector<Layer> layers_;
 };
@@ -76,7 +92,11 @@ class Qwen3 final : public Architecture {
 }  // namespace
 
 Result<std::unique_ptr<Architecture>> bind_qwen3(WeightBinder& weights) {
-  return Qwen3::bind(weights);
+  return Qwen3::bind(weights, "qwen3", false);
+}
+
+Result<std::unique_ptr<Architecture>> bind_qwen3moe(WeightBinder& weights) {
+  return Qwen3::bind(weights, "qwen3moe", true);
 }
 
 }  // namespace hearth::model
