@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/cpu/cpu_backend.h"
+#include "tests/engine/drain.h"
 #include "tests/model/golden_model.h"
 
 namespace hearth::engine {
@@ -31,18 +32,6 @@ class EngineTest : public testing::Test {
             .sampling = {.temperature = 1.5, .top_k = 0, .top_p = 1, .min_p = 0, .seed = seed},
             .max_tokens = 40,
             .ignore_end_of_generation = true};
-  }
-
-  static std::vector<TokenId> drain(TokenStream& stream) {
-    std::vector<TokenId> tokens;
-    while (true) {
-      auto token = stream.next();
-      EXPECT_TRUE(token.has_value()) << token.error().message;
-      if (!token || !*token) {
-        return tokens;
-      }
-      tokens.push_back(**token);
-    }
   }
 
   std::vector<TokenId> alone(const Request& request,

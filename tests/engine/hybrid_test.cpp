@@ -8,6 +8,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "engine/engine.h"
+#include "tests/engine/drain.h"
 #include "tests/model/golden_model.h"
 
 namespace hearth::engine {
@@ -35,17 +36,6 @@ class Hybrid : public testing::Test {
             .ignore_end_of_generation = true};
   }
 
-  static std::vector<TokenId> drain(TokenStream& stream) {
-    std::vector<TokenId> tokens;
-    while (true) {
-      auto token = stream.next();
-      EXPECT_TRUE(token.has_value()) << token.error().message;
-      if (!token || !*token) {
-        return tokens;
-      }
-      tokens.push_back(**token);
-    }
-  }
   std::vector<TokenId> answer(Engine& engine, std::size_t i) const {
     auto stream = engine.submit(request(i));
     EXPECT_TRUE(stream.has_value()) << stream.error().message;

@@ -7,6 +7,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "engine/engine.h"
+#include "tests/engine/drain.h"
 #include "tests/engine/speculate/scripted_drafter.h"
 #include "tests/model/golden_model.h"
 
@@ -58,18 +59,6 @@ class Identity : public testing::TestWithParam<const char*> {
                         .repeat_penalty = random_() % 2 == 0 ? 1.0 : 1.2,
                         .seed = random_()};
     return request;
-  }
-
-  static std::vector<TokenId> drain(TokenStream& stream) {
-    std::vector<TokenId> tokens;
-    while (true) {
-      const auto token = stream.next();
-      EXPECT_TRUE(token.has_value()) << token.error().message;
-      if (!token || !*token) {
-        return tokens;
-      }
-      tokens.push_back(**token);
-    }
   }
 
   std::unique_ptr<const model::Model> model_;

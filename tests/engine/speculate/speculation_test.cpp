@@ -10,6 +10,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "engine/engine.h"
 #include "engine/speculate/model_drafter.h"
+#include "tests/engine/drain.h"
 #include "tests/engine/speculate/scripted_drafter.h"
 #include "tests/model/golden_model.h"
 
@@ -42,18 +43,6 @@ class SpeculationTest : public testing::TestWithParam<const char*> {
                          .seed = seed},
             .max_tokens = 16 + static_cast<std::int64_t>(seed % 9),
             .ignore_end_of_generation = true};
-  }
-
-  static std::vector<TokenId> drain(TokenStream& stream) {
-    std::vector<TokenId> tokens;
-    while (true) {
-      auto token = stream.next();
-      EXPECT_TRUE(token.has_value()) << token.error().message;
-      if (!token || !*token) {
-        return tokens;
-      }
-      tokens.push_back(**token);
-    }
   }
 
   std::vector<TokenId> plain(const Request& request) {
