@@ -8,9 +8,9 @@ namespace hearth::engine {
 /// The slot of a sequence that has none.
 inline constexpr std::int32_t no_slot = -1;
 
-/// Hands out the slots of the recurrent state. A slot belongs to exactly one owner at a time; its
-/// next owner finds it as the last one left it, and zeroes it by starting at position 0. One thread
-/// at a time.
+/// Hands out numbered places: slots of the recurrent state, seats of running sequences. One belongs
+/// to exactly one owner at a time; the next finds state as the last one left it, and zeroes it by
+/// starting at position 0. One thread at a time.
 class SlotPool {
  public:
   explicit SlotPool(std::int64_t n_slots);
