@@ -16,30 +16,38 @@ function(hearth_reuse_headers target name)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
 endfunction()
 
+# hearth_unity(<target> ON|OFF): whether several files are compiled as one, for folders of many small files; names in
+# their anonymous namespaces then have to differ. Every file includes what it uses all the same: ./test --all builds the
+# core preset one by one.
+function(hearth_unity target wanted)
+  if(wanted AND HEARTH_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 9)
+  endif()
+endfunction()
+
 # hearth_library(<folder> [UNITY] SOURCES ... [DEPS hearth::x ...] [PRIVATE_DEPS ...]): the static library of one folder of src/.
-# UNITY compiles several files as one, for folders of many small files; names in their anonymous namespaces then have to differ.
-# Every file includes what it uses all the same: the core preset builds files one by one, without the precompiled headers.
 function(hearth_library name)
   cmake_parse_arguments(ARG "UNITY" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   add_library(hearth_${name} STATIC ${ARG_SOURCES})
   add_library(hearth::${name} ALIAS hearth_${name})
   target_link_libraries(hearth_${name} PUBLIC hearth_options ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+  hearth_unity(hearth_${name} ${ARG_UNITY})
   if(NOT HEARTH_CORE_ONLY)
     hearth_reuse_headers(hearth_${name} hearth_library_headers)
-    set_target_properties(hearth_${name} PROPERTIES UNITY_BUILD ${ARG_UNITY} UNITY_BUILD_BATCH_SIZE 9)
   endif()
 endfunction()
 
-# hearth_test(<folder> SOURCES ... DEPS ... [LABELS unit|slow|e2e|gpu] [DATA name]): one test binary per folder.
+# hearth_test(<folder> [UNITY] SOURCES ... DEPS ... [LABELS unit|slow|e2e|gpu]): one test binary per folder.
 # Each TEST becomes its own ctest entry, so a skipped test is counted as skipped.
 # Tests find committed data under HEARTH_TESTS_DIR and public data under HEARTH_SHARED_DATA_DIR (may be absent).
 function(hearth_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "UNITY" "" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
   add_executable(hearth_${name}_test ${ARG_SOURCES})
   target_link_libraries(hearth_${name}_test PRIVATE hearth_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  hearth_unity(hearth_${name}_test ${ARG_UNITY})
   hearth_reuse_headers(hearth_${name}_test hearth_test_headers)
   target_include_directories(hearth_${name}_test PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(hearth_${name}_test PRIVATE

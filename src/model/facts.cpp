@@ -13,14 +13,14 @@ namespace hearth::model {
 namespace {
 
 constexpr std::string_view embedding = "embedding";
-constexpr std::string_view experts = "experts";
+constexpr std::string_view all_experts = "experts";
 constexpr std::string_view head = "head";
 constexpr std::string_view rest = "norms and other";
 
 /// In the order in which a token meets them.
 constexpr std::array<std::string_view, 11> component_names{
     embedding, "recurrent input", "convolution",   "recurrent output", "attention",
-    "router",  experts,           "shared expert", "feed-forward",     head,
+    "router",  all_experts,       "shared expert", "feed-forward",     head,
     rest};
 
 /// Which component a tensor of a block belongs to, by the beginning of its name.
@@ -46,10 +46,10 @@ constexpr std::array prefixes{
     Prefix{"ffn_gate_shexp", "shared expert"},
     Prefix{"ffn_up_shexp", "shared expert"},
     Prefix{"ffn_down_shexp", "shared expert"},
-    Prefix{"ffn_gate_exps", experts},
-    Prefix{"ffn_up_exps", experts},
-    Prefix{"ffn_gate_up_exps", experts},
-    Prefix{"ffn_down_exps", experts},
+    Prefix{"ffn_gate_exps", all_experts},
+    Prefix{"ffn_up_exps", all_experts},
+    Prefix{"ffn_gate_up_exps", all_experts},
+    Prefix{"ffn_down_exps", all_experts},
     Prefix{"ffn_norm", rest},
     Prefix{"ffn_", "feed-forward"},
 };
@@ -145,7 +145,7 @@ class FactFinder {
     }
     const LayerKind kind = *layer_of(*place);
     auto& component = components_[component_of(place->name, kind)];
-    const bool is_chosen = component.name == experts && n_experts_ > 0;
+    const bool is_chosen = component.name == all_experts && n_experts_ > 0;
     component.n_parameters += n;
     component.n_active += is_chosen ? n / n_experts_ * n_used_ : n;
     component.active_bytes += is_chosen ? tensor.n_bytes / n_experts_ * n_used_ : tensor.n_bytes;

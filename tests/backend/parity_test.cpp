@@ -38,7 +38,8 @@ TEST_P(EveryType, GivesTheReferenceBitsOnEveryKernelSet) {
   for (const auto kernels : kernel_set_names()) {
     for (const auto layout : {WeightLayout::tiles, WeightLayout::mapped}) {
       const auto cpu = cpu_backend(kernels, 2, layout);
-      for (const std::size_t chunk : {1u, 6u}) {
+      const std::size_t some = layout == WeightLayout::tiles ? 6 : 1;
+      for (const std::size_t chunk : all_or_some<std::size_t>({1, 6}, {some})) {
         const auto actual = run_schedule(*cpu, model, DType::f16, sequences, {.chunk = chunk});
         EXPECT_EQ(first_difference(expected, actual), "") << kernels << ", chunks of " << chunk;
       }
@@ -58,9 +59,9 @@ TEST_P(EveryFamily, GivesTheSameBitsForEveryThreadCountChunkAndCompany) {
                                       random_tokens(21, model.size().vocab, 3)};
   const auto expected = reference_logits(model, DType::f16, sequences);
   expect_varied(expected);
-  for (const int n_threads : {1, 2, 4}) {
+  for (const int n_threads : all_or_some<int>({1, 2, 4}, {4})) {
     const auto cpu = cpu_backend(kernel_set_names().front(), n_threads);
-    for (const std::size_t chunk : {1u, 7u, 64u, 67u}) {
+    for (const std::size_t chunk : all_or_some<std::size_t>({1, 7, 64, 67}, {7, 67})) {
       const auto alone =
           run_schedule(*cpu, model, DType::f16, {sequences.front()}, {.chunk = chunk});
       EXPECT_EQ(first_difference(expected, alone), "")
@@ -76,8 +77,10 @@ TEST_P(EveryFamily, GivesTheSameBitsForEveryKernelSetAndCacheType) {
   const TinyModel model(GetParam(), {}, mixed_types());
   const std::vector<Tokens> sequences{random_tokens(21, model.size().vocab, 4),
                                       random_tokens(9, model.size().vocab, 5)};
-  for (const auto kv_dtype : {DType::f32, DType::f16, DType::bf16, quant::find("Q8_0")->dtype,
-                              quant::find("Q4_0")->dtype}) {
+  const auto q8_0 = quant::find("Q8_0")->dtype;
+  const auto q4_0 = quant::find("Q4_0")->dtype;
+  for (const auto kv_dtype :
+       all_or_some<DType>({DType::f32, DType::f16, DType::bf16, q8_0, q4_0}, {DType::bf16, q4_0})) {
     const auto expected = reference_logits(model, kv_dtype, sequences);
     for (const auto kernels : kernel_set_names()) {
       const auto cpu = cpu_backend(kernels, 2);

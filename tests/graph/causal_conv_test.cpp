@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::int64_t channels = 5;
 constexpr std::int64_t taps = 4;
-constexpr std::int64_t n_rows = 9;
 
 StateCacheDesc one_layer(std::int64_t n_slots) {
   return {n_slots,
@@ -26,6 +25,8 @@ StateCacheDesc one_layer(std::int64_t n_slots) {
 
 class CausalConv : public testing::Test {
  protected:
+  static constexpr std::int64_t n_rows = 9;
+
   CausalConv() : weights_(3) {
     op_.weight = weights_.add_uniform("conv", Shape{channels, taps}, -1, 1);
   }

@@ -12,8 +12,6 @@
 namespace hearth::graph {
 namespace {
 
-constexpr std::int64_t n_rows = 21;
-
 /// The formula in double, in the chunked form that prompts are read with on other hardware: an
 /// oracle that shares no step with the recurrence.
 class ChunkedDeltaRule {
@@ -113,6 +111,8 @@ double sigmoid(double x) {
 
 class DeltaRule : public testing::TestWithParam<HeadOrder> {
  protected:
+  static constexpr std::int64_t n_rows = 21;
+
   DeltaRule() : weights_(5) {
     op_.params = {.layer = 0,
                   .n_key_heads = 2,

@@ -8,7 +8,7 @@
 namespace hearth::model {
 namespace {
 
-const std::filesystem::path folder = std::filesystem::path(HEARTH_TESTS_DIR) / "golden" / "arch";
+const std::filesystem::path models = std::filesystem::path(HEARTH_TESTS_DIR) / "golden" / "arch";
 const auto huggingface = std::filesystem::path(HEARTH_TESTS_DIR) / "golden" / "huggingface";
 
 template <class T>
@@ -45,7 +45,7 @@ GoldenModel read_golden(const std::filesystem::path& path, const std::filesystem
 
 std::vector<std::string> golden_model_names() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  for (const auto& entry : std::filesystem::directory_iterator(models)) {
     if (entry.path().extension() == ".golden") {
       names.push_back(entry.path().stem().string());
     }
@@ -55,7 +55,7 @@ std::vector<std::string> golden_model_names() {
 }
 
 GoldenModel load_golden_model(const std::string& name) {
-  return read_golden(folder / (name + ".golden"), folder / (name + ".gguf"));
+  return read_golden(models / (name + ".golden"), models / (name + ".gguf"));
 }
 
 std::vector<std::string> golden_folder_names() {

@@ -70,7 +70,7 @@ constexpr std::array dense_ffn{
 };
 
 // Experts come one by one or fused, and both occur in one folder.
-constexpr std::array experts{
+constexpr std::array expert_layer{
     TensorRule{"mlp.gate.weight", "ffn_gate_inp.weight"},
     TensorRule{"mlp.experts.*.gate_proj.weight", "ffn_gate_exps.weight", nullptr, every_layer,
                false},
@@ -205,13 +205,13 @@ constexpr std::array families{
            .keys = {decoder_keys, expert_keys},
            .add_keys = add_qwen3moe_keys,
            .ends = plain_ends,
-           .layer = {qwen3_layer, experts}},
+           .layer = {qwen3_layer, expert_layer}},
     Family{.model_types = {"qwen3_next"},
            .architecture = "qwen3next",
            .keys = {decoder_keys, expert_keys},
            .add_keys = add_qwen3next_keys,
            .ends = zero_centred_ends,
-           .layer = {hybrid_layer, qwen3next_recurrent, experts, shared_expert},
+           .layer = {hybrid_layer, qwen3next_recurrent, expert_layer, shared_expert},
            .draft = hybrid_draft},
     Family{.model_types = {"qwen3_5_text", "qwen3_5"},
            .architecture = "qwen35",
@@ -225,7 +225,7 @@ constexpr std::array families{
            .keys = {decoder_keys, expert_keys},
            .add_keys = add_qwen35moe_keys,
            .ends = zero_centred_ends,
-           .layer = {hybrid_layer, qwen35_recurrent, experts, shared_expert},
+           .layer = {hybrid_layer, qwen35_recurrent, expert_layer, shared_expert},
            .draft = hybrid_draft},
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "formats/gguf/reader.h"
 #include "formats/gguf/value.h"
 
 namespace hearth::formats {
@@ -98,6 +99,12 @@ inline FileBytes minimal_file() {
     file.number(code);
   }
   return file.pad();
+}
+
+/// What the reader says is wrong with a file.
+inline std::string parse_error(const FileBytes& file) {
+  const auto parsed = GgufFile::parse(file.bytes(), "model.gguf");
+  return parsed ? "no error" : parsed.error().message;
 }
 
 }  // namespace hearth::formats

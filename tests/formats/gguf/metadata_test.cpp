@@ -15,10 +15,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr auto max_u32 = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t largest_u32 = std::numeric_limits<std::uint32_t>::max();
 
 template <class T>
-std::string error_of(const Result<T>& result) {
+std::string message_of(const Result<T>& result) {
   return result ? "no error" : result.error().message;
 }
 
@@ -26,20 +26,20 @@ TEST(Metadata, IntegersOfAnyWidthAreAcceptedWhenTheyFit) {
   Metadata metadata;
   metadata.set("u8", std::uint8_t{200});
   metadata.set("i64", std::int64_t{-3});
-  metadata.set("u64", std::uint64_t{max_u32});
+  metadata.set("u64", largest_u32);
   EXPECT_EQ(metadata.get<std::uint32_t>("u8"), 200u);
   EXPECT_EQ(metadata.get<std::int8_t>("i64"), -3);
-  EXPECT_EQ(metadata.get<std::uint32_t>("u64"), max_u32);
-  EXPECT_EQ(metadata.get<std::int64_t>("u64"), std::int64_t{max_u32});
+  EXPECT_EQ(metadata.get<std::uint32_t>("u64"), largest_u32);
+  EXPECT_EQ(metadata.get<std::int64_t>("u64"), 4'294'967'295);
 }
 
 TEST(Metadata, IntegersOutOfRangeAreErrors) {
   Metadata metadata;
   metadata.set("negative", std::int32_t{-1});
-  metadata.set("large", std::uint64_t{max_u32} + 1);
-  EXPECT_EQ(error_of(metadata.get<std::uint32_t>("negative")),
+  metadata.set("large", largest_u32 + 1);
+  EXPECT_EQ(message_of(metadata.get<std::uint32_t>("negative")),
             "key \"negative\": expected an integer from 0 to 4294967295, found i32 -1");
-  EXPECT_THAT(error_of(metadata.get<std::uint32_t>("large")), HasSubstr("found u64 4294967296"));
+  EXPECT_THAT(message_of(metadata.get<std::uint32_t>("large")), HasSubstr("found u64 4294967296"));
   EXPECT_FALSE(metadata.get<std::uint64_t>("negative"));
 }
 
@@ -53,8 +53,8 @@ TEST(Metadata, FloatsComeFromBothWidthsAndFromNothingElse) {
   EXPECT_EQ(metadata.get<double>("f32"), 0.5);
   EXPECT_EQ(metadata.get<float>("f64"), 0.25f);
   EXPECT_EQ(metadata.get<float>("infinite"), std::numeric_limits<float>::infinity());
-  EXPECT_THAT(error_of(metadata.get<float>("huge")), HasSubstr("in the range of f32"));
-  EXPECT_THAT(error_of(metadata.get<float>("integer")), HasSubstr("found u32 1"));
+  EXPECT_THAT(message_of(metadata.get<float>("huge")), HasSubstr("in the range of f32"));
+  EXPECT_THAT(message_of(metadata.get<float>("integer")), HasSubstr("found u32 1"));
   EXPECT_FALSE(metadata.get<std::uint32_t>("f32"));
 }
 
@@ -65,11 +65,11 @@ TEST(Metadata, BoolsAndStringsComeOnlyFromTheirOwnType) {
   metadata.set("integer", std::uint8_t{1});
   EXPECT_EQ(metadata.get<bool>("bool"), true);
   EXPECT_EQ(metadata.get<std::string_view>("string"), "text");
-  EXPECT_EQ(error_of(metadata.get<bool>("integer")),
+  EXPECT_EQ(message_of(metadata.get<bool>("integer")),
             "key \"integer\": expected a bool, found u8 1");
-  EXPECT_EQ(error_of(metadata.get<std::string_view>("bool")),
+  EXPECT_EQ(message_of(metadata.get<std::string_view>("bool")),
             "key \"bool\": expected a string, found bool true");
-  EXPECT_EQ(error_of(metadata.get<std::uint32_t>("bool")),
+  EXPECT_EQ(message_of(metadata.get<std::uint32_t>("bool")),
             "key \"bool\": expected an integer from 0 to 4294967295, found bool true");
 }
 
@@ -99,7 +99,7 @@ TEST(Metadata, NumericArraysAreConvertedElementByElement) {
   EXPECT_THAT(*metadata.get_array<std::int32_t>("u8"), ElementsAre(1, 2, 250));
   EXPECT_THAT(*metadata.get_array<float>("f64"), ElementsAre(0.5f, -2.0f));
   EXPECT_EQ(
-      error_of(metadata.get_array<std::int8_t>("u8")),
+      message_of(metadata.get_array<std::int8_t>("u8")),
       "key \"u8\": expected element 2 to be an integer from -128 to 127, found array of 3 u8");
   EXPECT_FALSE(metadata.get_array<float>("u8"));
   EXPECT_FALSE(metadata.get_array<bool>("u8"));
@@ -110,7 +110,7 @@ TEST(Metadata, StringArraysAreViewsInOrder) {
   const std::string with_nul("a\0b", 3);
   metadata.set_array("s", std::vector<std::string>{"", with_nul, "c"});
   EXPECT_THAT(*metadata.get_array<std::string_view>("s"), ElementsAre("", with_nul, "c"));
-  EXPECT_THAT(error_of(metadata.get_array<std::int32_t>("s")),
+  EXPECT_THAT(message_of(metadata.get_array<std::int32_t>("s")),
               HasSubstr("found array of 3 string"));
   EXPECT_FALSE(metadata.get<std::string_view>("s"));
 }

@@ -15,11 +15,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string error_of(const FileBytes& file) {
-  const auto parsed = GgufFile::parse(file.bytes(), "model.gguf");
-  return parsed ? "no error" : parsed.error().message;
-}
-
 /// The bytes of the specification's smallest file, typed in from it and not computed.
 constexpr unsigned char specified_minimal_file[128] = {
     0x47, 0x47, 0x55, 0x46, 0x03, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
@@ -58,7 +53,7 @@ TEST(GgufReader, ReadsTheMinimalFile) {
 TEST(GgufReader, ReadsVersion2) {
   FileBytes file;
   file.header(0, 0, 2);
-  EXPECT_EQ(error_of(file), "no error");
+  EXPECT_EQ(parse_error(file), "no error");
 }
 
 TEST(GgufReader, TurnsDimensionsRoundToOutermostFirst) {
@@ -105,38 +100,39 @@ TEST(GgufReader, HonoursAnAlignmentThatComesAfterOtherKeys) {
 }
 
 TEST(GgufReader, RefusesWhatIsNotGguf) {
-  EXPECT_THAT(error_of(FileBytes().raw("GGML and so on")), HasSubstr("found \"GGML\""));
-  EXPECT_THAT(error_of(FileBytes()), HasSubstr("found the end of the file after 0 bytes"));
+  EXPECT_THAT(parse_error(FileBytes().raw("GGML and so on")), HasSubstr("found \"GGML\""));
+  EXPECT_THAT(parse_error(FileBytes()), HasSubstr("found the end of the file after 0 bytes"));
 }
 
 TEST(GgufReader, RefusesOtherVersionsAndBigEndianFiles) {
   for (const std::uint32_t version : {0u, 1u, 4u, 0xffffffffu}) {
     FileBytes file;
     file.header(0, 0, version);
-    EXPECT_THAT(error_of(file), HasSubstr("model.gguf: header at byte 4: expected GGUF version 2 "
-                                          "to 3, found " +
-                                          std::to_string(version)));
+    EXPECT_THAT(parse_error(file),
+                HasSubstr("model.gguf: header at byte 4: expected GGUF version 2 "
+                          "to 3, found " +
+                          std::to_string(version)));
   }
   FileBytes big_endian;
   big_endian.header(0, 0, 0x03000000);
-  EXPECT_THAT(error_of(big_endian), HasSubstr("big-endian"));
+  EXPECT_THAT(parse_error(big_endian), HasSubstr("big-endian"));
   EXPECT_EQ(GgufFile::parse(big_endian.bytes(), "m").error().code, ErrorCode::unsupported);
 }
 
 TEST(GgufReader, RefusesKeysThatAreNotPrintableAscii) {
-  EXPECT_THAT(error_of(FileBytes().header(0, 1).key_string("", "x")), HasSubstr("found \"\""));
-  EXPECT_THAT(error_of(FileBytes().header(0, 1).key_string("a\x1b[31m\n", "x")),
+  EXPECT_THAT(parse_error(FileBytes().header(0, 1).key_string("", "x")), HasSubstr("found \"\""));
+  EXPECT_THAT(parse_error(FileBytes().header(0, 1).key_string("a\x1b[31m\n", "x")),
               HasSubstr("found \"a\\x1b[31m\\x0a\""));
-  EXPECT_THAT(error_of(FileBytes().header(0, 1).key_string(std::string(65536, 'k'), "x")),
+  EXPECT_THAT(parse_error(FileBytes().header(0, 1).key_string(std::string(65536, 'k'), "x")),
               HasSubstr("at most 65535 bytes"));
-  EXPECT_EQ(error_of(FileBytes().header(0, 1).key_string(std::string(65535, 'k'), "x")),
+  EXPECT_EQ(parse_error(FileBytes().header(0, 1).key_string(std::string(65535, 'k'), "x")),
             "no error");
 }
 
 TEST(GgufReader, RefusesADuplicateKeyAndSaysWhereBothAre) {
   FileBytes file;
   file.header(0, 2).key_number<std::uint8_t>("k", 1).key_number<std::uint8_t>("k", 2);
-  EXPECT_EQ(error_of(file),
+  EXPECT_EQ(parse_error(file),
             "model.gguf: key \"k\" at byte 38: expected each key once, found a second; the first "
             "is at byte 24");
 }
@@ -144,41 +140,41 @@ TEST(GgufReader, RefusesADuplicateKeyAndSaysWhereBothAre) {
 TEST(GgufReader, RefusesUnknownValueTypes) {
   FileBytes value;
   value.header(0, 1).string("k").number<std::uint32_t>(13).zeros(16);
-  EXPECT_THAT(error_of(value),
+  EXPECT_THAT(parse_error(value),
               HasSubstr("key \"k\" at byte 33: expected a value type from 0 to 12"));
   FileBytes element;
   element.header(0, 1).key_array("k", ValueType{0x80000000u}, 1).zeros(16);
-  EXPECT_THAT(error_of(element), HasSubstr("found 2147483648"));
+  EXPECT_THAT(parse_error(element), HasSubstr("found 2147483648"));
 }
 
 TEST(GgufReader, RefusesBoolsOtherThanZeroAndOne) {
   FileBytes scalar;
   scalar.header(0, 1).key("k", ValueType::boolean).number<std::uint8_t>(2);
-  EXPECT_THAT(error_of(scalar), HasSubstr("expected a bool of 0 or 1, found 2"));
+  EXPECT_THAT(parse_error(scalar), HasSubstr("expected a bool of 0 or 1, found 2"));
   FileBytes array;
   array.header(0, 1).key_array("k", ValueType::boolean, 3).raw({"\0\1\xff", 3});
-  EXPECT_THAT(error_of(array), HasSubstr("found 255 (element 2)"));
+  EXPECT_THAT(parse_error(array), HasSubstr("found 255 (element 2)"));
 }
 
 TEST(GgufReader, RefusesTensorNamesThatAreEmptyTooLongOrRepeated) {
-  EXPECT_THAT(error_of(FileBytes().header(1, 0).tensor("", {1}, f32_id, 0).pad().zeros(32)),
+  EXPECT_THAT(parse_error(FileBytes().header(1, 0).tensor("", {1}, f32_id, 0).pad().zeros(32)),
               HasSubstr("expected a name, found an empty one"));
-  EXPECT_THAT(error_of(FileBytes().header(1, 0).tensor(std::string(65, 'n'), {1}, f32_id, 0)),
+  EXPECT_THAT(parse_error(FileBytes().header(1, 0).tensor(std::string(65, 'n'), {1}, f32_id, 0)),
               HasSubstr("at most 64 bytes, found a length of 65"));
   EXPECT_EQ(
-      error_of(
+      parse_error(
           FileBytes().header(1, 0).tensor(std::string(64, 'n'), {1}, f32_id, 0).pad().zeros(32)),
       "no error");
   FileBytes twice;
   twice.header(2, 0).tensor("t", {1}, f32_id, 0).tensor("t", {1}, f32_id, 32).pad().zeros(64);
-  EXPECT_THAT(error_of(twice), HasSubstr("tensor \"t\" at byte 57: expected each tensor once"));
+  EXPECT_THAT(parse_error(twice), HasSubstr("tensor \"t\" at byte 57: expected each tensor once"));
 }
 
 TEST(GgufReader, RefusesMoreThanFourDimensions) {
   for (const std::uint32_t n_dims : {5u, 0xffffffffu}) {
     FileBytes file;
     file.header(1, 0).string("t").number(n_dims).zeros(64);
-    EXPECT_THAT(error_of(file), HasSubstr("at most 4 dimensions"));
+    EXPECT_THAT(parse_error(file), HasSubstr("at most 4 dimensions"));
   }
 }
 
@@ -197,21 +193,22 @@ TEST(GgufReader, RefusesTensorTypesThatAreRemovedForeignOrUnknown) {
 TEST(GgufReader, RefusesRowsThatEndInsideABlock) {
   FileBytes file;
   file.header(1, 0).tensor("t", {33}, q8_0_id, 0).pad().zeros(128);
-  EXPECT_THAT(error_of(file), HasSubstr("multiple of 32 elements for Q8_0, found 33"));
+  EXPECT_THAT(parse_error(file), HasSubstr("multiple of 32 elements for Q8_0, found 33"));
 }
 
 TEST(GgufReader, RefusesUnalignedOffsets) {
   FileBytes file;
   file.header(1, 0).tensor("t", {1}, f32_id, 1).pad().zeros(64);
-  EXPECT_THAT(error_of(file), HasSubstr("tensor \"t\" at byte 24: expected a data offset that is a "
-                                        "multiple of 32, found 1"));
+  EXPECT_THAT(parse_error(file),
+              HasSubstr("tensor \"t\" at byte 24: expected a data offset that is a "
+                        "multiple of 32, found 1"));
 }
 
 TEST(GgufReader, RefusesOverlappingTensors) {
   FileBytes file;
   file.header(2, 0).tensor("b", {9}, f32_id, 32).tensor("a", {9}, f32_id, 0).pad().zeros(128);
-  EXPECT_THAT(error_of(file), HasSubstr("tensor \"b\""));
-  EXPECT_THAT(error_of(file), HasSubstr("after the end of tensor \"a\", found 36 bytes"));
+  EXPECT_THAT(parse_error(file), HasSubstr("tensor \"b\""));
+  EXPECT_THAT(parse_error(file), HasSubstr("after the end of tensor \"a\", found 36 bytes"));
 }
 
 TEST(GgufReader, AMissingFileIsNotFound) {

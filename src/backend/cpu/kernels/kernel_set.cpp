@@ -10,80 +10,49 @@
 #include "base/checked.h"
 #include "base/fail.h"
 
-#if defined(HEARTH_X86_KERNELS)
-#include <cpuid.h>
-#elif defined(HEARTH_ARM_KERNELS)
+#if defined(__x86_64__)
+#include "backend/cpu/kernels/x86_features.h"
+#elif defined(__aarch64__)
 #include "backend/cpu/kernels/arm_features.h"
-#endif
-#if defined(__linux__)
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 namespace hearth::backend::cpu {
 
-#if defined(HEARTH_X86_KERNELS)
-namespace {
-
-/// CPUID leaf 7, subleaf 1, EAX bit 4, which GCC 12's __builtin_cpu_supports does not know.
-bool has_avx_vnni() {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & 1u << 4) != 0;
-}
-
-/// CPUID leaf 7, EDX bits 24 (AMX-TILE) and 25 (AMX-INT8), and Linux's leave to use the large
-/// state, which is asked for once per process.
-bool has_amx() {
-#if defined(__linux__)
-  constexpr unsigned both = 1u << 24 | 1u << 25;
-  constexpr int request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-  constexpr int tile_data = 18;               // XFEATURE_XTILEDATA
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & both) == both &&
-         ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-#else
-  return false;
-#endif
-}
-
-}  // namespace
-#endif
-
 std::vector<KernelSet> supported_kernel_sets() {
   std::vector<KernelSet> sets;
-#if defined(HEARTH_X86_KERNELS)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    if (__builtin_cpu_supports("avx512vnni")) {
-      if (has_amx()) {
-        sets.push_back(amx_kernels());
-      }
-      sets.push_back(avx512_vnni_kernels());
+  [[maybe_unused]] const auto add = [&sets](bool is_supported, KernelSet (*make)()) {
+    if (is_supported) {
+      sets.push_back(make());
     }
-    sets.push_back(avx512_kernels());
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2")) {
-    if (has_avx_vnni()) {
-      sets.push_back(avx_vnni_kernels());
-    }
-    sets.push_back(avx2_kernels());
-  }
-#elif defined(HEARTH_ARM_KERNELS)
-  const auto features = arm_features();
-  if (features.dot_products) {
-    if (features.matrix_products) {
-      sets.push_back(neon_i8mm_kernels());
-    }
-    sets.push_back(neon_dotprod_kernels());
-  }
-  sets.push_back(neon_kernels());
+  };
+#if defined(__x86_64__)
+  [[maybe_unused]] const auto features = x86_features();
+#elif defined(__aarch64__)
+  [[maybe_unused]] const auto features = arm_features();
+#endif
+#if defined(HEARTH_KERNELS_AMX)
+  add(features.amx, amx_kernels);
+#endif
+#if defined(HEARTH_KERNELS_AVX512_VNNI)
+  add(features.avx512_vnni, avx512_vnni_kernels);
+#endif
+#if defined(HEARTH_KERNELS_AVX512)
+  add(features.avx512, avx512_kernels);
+#endif
+#if defined(HEARTH_KERNELS_AVX_VNNI)
+  add(features.avx_vnni, avx_vnni_kernels);
+#endif
+#if defined(HEARTH_KERNELS_AVX2)
+  add(features.avx2, avx2_kernels);
+#endif
+#if defined(HEARTH_KERNELS_NEON_I8MM)
+  add(features.dot_products && features.matrix_products, neon_i8mm_kernels);
+#endif
+#if defined(HEARTH_KERNELS_NEON_DOTPROD)
+  add(features.dot_products, neon_dotprod_kernels);
+#endif
+#if defined(HEARTH_KERNELS_NEON)
+  add(true, neon_kernels);
 #endif
   sets.push_back(portable_kernels());
   return sets;
