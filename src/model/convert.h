@@ -14,7 +14,7 @@
 
 namespace hearth::model {
 
-/// The types that weights can be stored in here, for messages: "bf16, f16, f32".
+/// The types that weights can be stored in here, for messages: "bf16, f16, f32, q8_0".
 std::string names_of_target_types();
 /// Errors: invalid_argument, with the list of known ones.
 Result<DType> find_target_type(std::string_view name);
@@ -29,7 +29,8 @@ struct ConvertReport {
 using ConvertProgress = std::function<bool(std::int64_t done, std::int64_t total)>;
 
 /// Writes a checkpoint as one GGUF file, tensor by tensor, in memory of a few megabytes. `type` is
-/// that of the weights, nullopt leaves each as it is; is_always_f32() tensors are F32 in any case.
+/// that of the weights, nullopt leaves each as it is; is_always_f32() tensors are F32 in any case,
+/// and rows that are no whole blocks of `type` become F16, as with llama.cpp's converter.
 /// The file appears under its name only when it is complete.
 /// Errors: cancelled; io; invalid_file for weights that cannot be read or that the type cannot
 /// hold; those of write_gguf.

@@ -73,6 +73,38 @@ TEST_F(Convert, RoundsToNearestEven) {
   EXPECT_EQ(load<std::uint16_t>(f16->find("a.weight")->mapped.data(), 6), 0x3c02);
 }
 
+TEST_F(Convert, Q8_0IsForMatricesWhoseRowsAreWholeBlocks) {
+  weights_.assign(64, 0.0f);
+  for (std::size_t i = 0; i < 32; ++i) {  // the second block stays zero
+    weights_[i] = static_cast<float>(i) - 12.7f;
+  }
+  Checkpoint::Parts parts{.name = "tiny", .format = "test", .shard_names = {"tiny.safetensors"}};
+  parts.metadata.set("general.architecture", std::string_view("llama"));
+  const Bytes data = std::as_bytes(std::span(weights_));
+  const auto add = [&](const char* name, Shape shape) {
+    parts.tensors.push_back({.name = name, .dtype = DType::f32, .shape = shape, .mapped = data});
+  };
+  add("blocks.weight", {2, 32});
+  add("short_rows.weight", {4, 16});
+  add("ffn_gate_inp.weight", {2, 32});
+  ASSERT_TRUE(
+      convert_to_gguf(Checkpoint(std::move(parts)), path_, *find_target_type("q8_0"), go_on));
+  const auto file = Checkpoint::open(path_);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->find("short_rows.weight")->dtype, DType::f16);
+  EXPECT_EQ(file->find("ffn_gate_inp.weight")->dtype, DType::f32);
+  const auto* blocks = file->find("blocks.weight");
+  ASSERT_EQ(blocks->dtype, *find_target_type("q8_0"));
+  std::vector<float> decoded(64);
+  quant::decode(blocks->dtype, blocks->mapped, decoded);
+  const float step = 18.3f / 127;  // the largest magnitude is that of the last weight
+  for (std::size_t i = 0; i < decoded.size(); ++i) {
+    // Half a step, and what rounding the scale to f16 adds at the far end.
+    EXPECT_NEAR(decoded[i], weights_[i], step / 2 + 18.3f * 0x1p-11f) << i;
+  }
+  EXPECT_EQ(decoded[31], to_float(to_half(step)) * 127);
+}
+
 TEST_F(Convert, AWeightThatTheTypeCannotHoldIsAnError) {
   weights_[2] = 65520.0f;
   const auto checkpoint = tiny_checkpoint(weights_);
@@ -113,7 +145,7 @@ TEST_F(Convert, AGgufFileCanBeConvertedToo) {
 TEST(TargetTypes, AnUnknownTypeIsRefusedWithTheKnownOnes) {
   const auto type = find_target_type("q4_k");
   ASSERT_FALSE(type);
-  EXPECT_EQ(type.error().message, "type \"q4_k\": expected one of bf16, f16, f32");
+  EXPECT_EQ(type.error().message, "type \"q4_k\": expected one of bf16, f16, f32, q8_0");
 }
 
 }  // namespace

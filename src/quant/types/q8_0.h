@@ -1,8 +1,11 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "base/half.h"
 #include "quant/quant_type.h"
@@ -25,6 +28,21 @@ struct Q8_0 {
     out.scales[0] = to_float(block.scale);
     out.sub_scales[0] = out.sub_scales[1] = 1;
     std::memcpy(out.codes.data(), block.q, sizeof block.q);
+  }
+
+  /// scale = max|w| / 127; halves of a step round away from zero. Bit-equal with the `gguf` Python
+  /// package; scales below the smallest normal float, which no f16 holds, count as zero.
+  static void encode(std::span<const float, 32> weights, Block& block) {
+    float largest = 0;
+    for (const float weight : weights) {
+      largest = std::max(largest, std::abs(weight));
+    }
+    const float scale = largest / 127;
+    const float inverse = scale < 0x1p-126f ? 0 : 1 / scale;
+    block.scale = to_half(scale);
+    std::ranges::transform(weights, block.q, [inverse](float weight) {
+      return static_cast<std::int8_t>(std::round(weight * inverse));
+    });
   }
 };
 
