@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace hearth::backend::gpu::emulator {
+
+/// A number in which every bit depends on every bit of x. Source: Steele et al. 2014,
+/// "Fast splittable pseudorandom number generators", the finaliser of SplitMix64.
+[[nodiscard]] constexpr std::uint64_t scramble(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+/// Puts `items` into an order that `key` chooses; 0 leaves them as they are.
+template <class T>
+void put_in_random_order(std::span<T> items, std::uint64_t key) {
+  if (key == 0) {
+    return;
+  }
+  for (std::size_t n = items.size(); n > 1; --n) {
+    key = scramble(key);
+    std::swap(items[n - 1], items[key % n]);
+  }
+}
+
+}  // namespace hearth::backend::gpu::emulator
