@@ -57,7 +57,9 @@ TEST(Emulator, GivesTheSameBitsInEveryOrderAndOnEveryNumberOfThreads) {
   constexpr std::size_t n_groups = 5;
   auto x = wavy(n * n_groups);
   std::vector<float> expected(n_groups);
-  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+  // The thread sanitizer takes a tenth of a millisecond for every thread of the kernel.
+  const std::uint64_t n_seeds = emulator::has_thread_sanitizer ? 1 : 4;
+  for (std::uint64_t seed = 0; seed < n_seeds; ++seed) {
     for (const int n_workers : {1, 3}) {
       Emulator emulator({.n_workers = n_workers, .seed = seed});
       std::vector<float> y(n_groups, NAN);
@@ -268,7 +270,7 @@ TEST(Emulator, RefusesArgumentsThatAKernelCannotTake) {
   EXPECT_THAT(error(good, {}, {512}), HasSubstr("a threadgroup of 512 threads"));
   EXPECT_THAT(error(good, {}, {0}), HasSubstr("a threadgroup of 0 threads"));
   EXPECT_THAT(error(good, {0}, {32}), HasSubstr("a grid of 0 x 1 x 1 threadgroups"));
-  EXPECT_THAT(error(good, {65536, 65536}, {32}), HasSubstr("a grid of 65536 x 65536 x 1"));
+  EXPECT_THAT(error(good, {1, 65536}, {32}), HasSubstr("a grid of 1 x 65536 x 1 threadgroups"));
   const auto result = emulator.run(group_sum_emulated, good, {}, {}, {32});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().message, "kernel 'group_sum': has 4 bytes of parameters, 0 were given");

@@ -89,6 +89,9 @@ DEVICE_FN void store4(f32* to, f32x4 value) {
 DEVICE_FN const u32* words(const u8* bytes) {
   return reinterpret_cast<const u32*>(bytes);
 }
+DEVICE_FN const u16* halfwords(const u8* bytes) {
+  return reinterpret_cast<const u16*>(bytes);
+}
 
 // Collectives.
 inline constexpr u32 all_lanes = 0xffffffffu;

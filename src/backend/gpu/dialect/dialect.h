@@ -14,7 +14,8 @@
 /// Position    k_group, k_thread, k_grid_size, k_group_size (each .x .y .z), k_lane, k_simdgroup;
 ///             in kernels alone
 /// Memory      SHARED_ARRAY(T, name, n) at the top of a kernel; 32 KiB in all, undefined at first
-/// Vectors     f32x4 and u32x4 (.x .y .z .w), load4(), store4() at multiples of 16 bytes; words()
+/// Vectors     f32x4 and u32x4 (.x .y .z .w), load4(), store4() at multiples of 16 bytes;
+///             words() and halfwords() of aligned bytes
 /// Barriers    group_barrier() orders shared memory, group_barrier_device() device memory too,
 /// within
 ///             the threadgroup; simdgroup_barrier()

@@ -111,6 +111,12 @@ emulator::CheckedPointer<const u32, space> words(emulator::CheckedPointer<const 
   return bytes.template as<u32>();
 }
 
+template <emulator::AddressSpace space>
+emulator::CheckedPointer<const u16, space> halfwords(
+    emulator::CheckedPointer<const u8, space> bytes) {
+  return bytes.template as<u16>();
+}
+
 // Barriers and collectives.
 DEVICE_FN void group_barrier(SITE) {
   emulator::group_barrier(where);

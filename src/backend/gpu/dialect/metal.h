@@ -107,6 +107,9 @@ DEVICE_FN void store4(SHARED(f32) to, f32x4 value) {
 DEVICE_FN DEVICE(const u32) words(DEVICE(const u8) bytes) {
   return (DEVICE(const u32))bytes;
 }
+DEVICE_FN DEVICE(const u16) halfwords(DEVICE(const u8) bytes) {
+  return (DEVICE(const u16))bytes;
+}
 
 // Collectives. Sums are butterflies as on the other targets, since the order of simd_sum() is
 // nowhere written down.

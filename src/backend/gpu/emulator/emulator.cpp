@@ -9,55 +9,19 @@
 #include <vector>
 
 #include "backend/gpu/emulator/random_order.h"
+#include "backend/gpu/host/dispatch_rules.h"
 #include "base/assert.h"
-#include "base/fail.h"
 
 namespace hearth::backend::gpu::emulator {
 namespace {
 
-bool overlap(const MemoryRange& a, const MemoryRange& b) {
-  return a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes;
-}
-
-Result<void> check_buffers(const KernelInfo& kernel, std::span<const MemoryRange> buffers) {
-  if (buffers.size() != kernel.n_buffers) {
-    return fail(ErrorCode::invalid_argument, "kernel '{}': has {} buffers, {} were given",
-                kernel.name, kernel.n_buffers, buffers.size());
+std::vector<AddressRange> addresses_of(std::span<const MemoryRange> buffers) {
+  std::vector<AddressRange> addresses;
+  for (const MemoryRange& buffer : buffers) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(buffer.begin);
+    addresses.push_back({begin, begin + buffer.bytes});
   }
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      const auto& first = kernel.buffer_list[j];
-      const auto& second = kernel.buffer_list[i];
-      if ((first.written || second.written) && overlap(buffers[j], buffers[i])) {
-        return fail(ErrorCode::invalid_argument,
-                    "kernel '{}': buffers '{}' and '{}' overlap, and '{}' is written", kernel.name,
-                    first.name, second.name, first.written ? first.name : second.name);
-      }
-    }
-  }
-  return {};
-}
-
-Result<void> check_sizes(const KernelInfo& kernel, std::size_t param_bytes, Dim3 grid,
-                         Dim3 group_size) {
-  if (param_bytes != kernel.param_bytes) {
-    return fail(ErrorCode::invalid_argument,
-                "kernel '{}': has {} bytes of parameters, {} were given", kernel.name,
-                kernel.param_bytes, param_bytes);
-  }
-  const std::uint64_t n_threads = group_size.count();
-  if (n_threads == 0 || n_threads % simdgroup_lanes != 0 || n_threads > kernel.max_threads) {
-    return fail(ErrorCode::invalid_argument,
-                "kernel '{}': a threadgroup of {} threads, expected a multiple of {}, at most {}",
-                kernel.name, n_threads, simdgroup_lanes, kernel.max_threads);
-  }
-  constexpr std::uint64_t max_groups = std::uint64_t{1} << 31;
-  if (grid.count() == 0 || grid.count() > max_groups) {
-    return fail(ErrorCode::invalid_argument,
-                "kernel '{}': a grid of {} x {} x {} threadgroups, expected 1 to {}", kernel.name,
-                grid.x, grid.y, grid.z, max_groups);
-  }
-  return {};
+  return addresses;
 }
 
 /// The order in which threadgroups start: a walk with a step that has no divisor in common with
@@ -177,8 +141,7 @@ Emulator::~Emulator() = default;
 
 Result<void> Emulator::run(const EmulatedKernel& kernel, std::span<const MemoryRange> buffers,
                            std::span<const std::byte> params, Dim3 grid, Dim3 group_size) {
-  HEARTH_TRY(check_buffers(kernel.info, buffers));
-  HEARTH_TRY(check_sizes(kernel.info, params.size(), grid, group_size));
+  HEARTH_TRY(check_dispatch(kernel.info, addresses_of(buffers), params.size(), grid, group_size));
   ++n_dispatches_;
   const std::uint64_t seed = seed_ == 0 ? 0 : scramble(seed_ + n_dispatches_);
   return workers_->run({.kernel = kernel,

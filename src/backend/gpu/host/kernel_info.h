@@ -12,7 +12,9 @@ namespace hearth::backend::gpu {
 /// Metal has 31 buffer slots; the last takes the parameters.
 inline constexpr std::size_t max_kernel_buffers = 30;
 inline constexpr std::uint32_t simdgroup_lanes = 32;
-inline constexpr std::uint32_t max_group_threads = 1024;
+// Threadgroups along x, and along y and z: CUDA's limits.
+inline constexpr std::uint32_t max_grid_x = 0x7fffffff;
+inline constexpr std::uint32_t max_grid_yz = 65535;
 inline constexpr std::uint32_t shared_memory_bytes = 32768;  // of a threadgroup, on every target
 inline constexpr std::uint32_t max_param_bytes = 4096;
 
