@@ -1,10 +1,14 @@
 #include "backend/gpu/host/device.h"
 
+#include <array>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backend/gpu/cuda/cuda_device.h"
 #include "backend/gpu/emulator/emulator_device.h"
 #include "backend/gpu/kernels/elementwise.h"
+#include "tests/backend/gpu/cuda/fake_driver.h"
 
 namespace hearth::backend::gpu {
 namespace {
@@ -37,21 +41,43 @@ std::string fault_of(Device& device, const CommandList& list) {
   return prepared.error().message;
 }
 
-class GpuDevice : public testing::Test {
+/// A device under test, and what it needs to live.
+struct DeviceUnderTest {
+  std::shared_ptr<cuda::FakeDriver> driver;
+  std::unique_ptr<Device> device;
+};
+
+DeviceUnderTest emulator_device() {
+  return {nullptr, open_emulator_device({.seed = 1})};
+}
+DeviceUnderTest cuda_device() {
+  static constexpr std::array<std::byte, 1> image{};
+  auto driver = std::make_shared<cuda::FakeDriver>();
+  return {driver, cuda::open_cuda_device(cuda::FakeDriver::api(), image, 0).value()};
+}
+
+/// What every device has to do.
+class GpuDevice : public testing::TestWithParam<DeviceUnderTest (*)()> {
  protected:
   void add(CommandList& list, const BufferPart& a, const BufferPart& b, const BufferPart& y) {
     list.dispatch(KernelId::add_f32, {a, b, y}, ElementwiseParams{static_cast<u32>(y.bytes / 4)},
                   {1}, {32});
   }
 
-  std::unique_ptr<Device> device_ = open_emulator_device({.seed = 1});
+  DeviceUnderTest under_test_ = GetParam()();
+  Device* device_ = under_test_.device.get();
   std::shared_ptr<Buffer> a_ = upload(*device_, std::vector<float>(64, 1.0f), "a");
   std::shared_ptr<Buffer> b_ = upload(*device_, std::vector<float>(64, 2.0f), "b");
   std::shared_ptr<Buffer> y_ = upload(*device_, std::vector<float>(64, 0.0f), "y");
   std::shared_ptr<Buffer> z_ = upload(*device_, std::vector<float>(64, 0.0f), "z");
 };
 
-TEST_F(GpuDevice, RunsAListAsOftenAsItIsSubmitted) {
+INSTANTIATE_TEST_SUITE_P(Drivers, GpuDevice, testing::Values(emulator_device, cuda_device),
+                         [](const auto& param_info) {
+                           return param_info.index == 0 ? "Emulator" : "Cuda";
+                         });
+
+TEST_P(GpuDevice, RunsAListAsOftenAsItIsSubmitted) {
   CommandList list;
   add(list, whole(a_), whole(b_), whole(y_));
   list.barrier();
@@ -71,7 +97,7 @@ TEST_F(GpuDevice, RunsAListAsOftenAsItIsSubmitted) {
   EXPECT_EQ(counters.downloaded_bytes, 256u);
 }
 
-TEST_F(GpuDevice, FillsPartsOfBuffers) {
+TEST_P(GpuDevice, FillsPartsOfBuffers) {
   CommandList list;
   list.fill({a_, 64, 128}, 0);
   ASSERT_TRUE(device_->submit(*device_->prepare(list).value()));
@@ -81,7 +107,7 @@ TEST_F(GpuDevice, FillsPartsOfBuffers) {
   }
 }
 
-TEST_F(GpuDevice, FindsEveryKindOfMissingBarrier) {
+TEST_P(GpuDevice, FindsEveryKindOfMissingBarrier) {
   CommandList read_after_write;
   add(read_after_write, whole(a_), whole(b_), whole(y_));
   add(read_after_write, whole(y_), whole(b_), whole(z_));
@@ -106,7 +132,7 @@ TEST_F(GpuDevice, FindsEveryKindOfMissingBarrier) {
   EXPECT_TRUE(device_->prepare(apart));
 }
 
-TEST_F(GpuDevice, CountsBarriersThatSeparateNothing) {
+TEST_P(GpuDevice, CountsBarriersThatSeparateNothing) {
   CommandList list;
   add(list, whole(a_), whole(b_), whole(y_));
   list.barrier();
@@ -117,7 +143,7 @@ TEST_F(GpuDevice, CountsBarriersThatSeparateNothing) {
             (CommandCounts{.dispatches = 3, .barriers = 2, .idle_barriers = 1}));
 }
 
-TEST_F(GpuDevice, RefusesListsThatBreakTheRules) {
+TEST_P(GpuDevice, RefusesListsThatBreakTheRules) {
   CommandList outside;
   outside.fill({a_, 200, 57}, 0);
   EXPECT_EQ(fault_of(*device_, outside), "fill: 57 bytes at byte 200 of buffer 'a', which has 256");
@@ -146,20 +172,23 @@ TEST_F(GpuDevice, RefusesListsThatBreakTheRules) {
   EXPECT_EQ(uploaded.error().message, "upload: 12 bytes of the host and 256 of buffer 'a'");
 }
 
-TEST_F(GpuDevice, TellsOfAFaultOfAKernelWhenItIsWaitedFor) {
+TEST(EmulatorDevice, TellsOfAFaultOfAKernelWhenItIsWaitedFor) {
+  const auto device = open_emulator_device({});
+  const auto a = device->allocate(256, "a").value();
+  const auto y = device->allocate(256, "y").value();
   CommandList list;
-  list.dispatch(KernelId::add_f32, {whole(a_), whole(b_), whole(y_)}, ElementwiseParams{68}, {1},
+  list.dispatch(KernelId::add_f32, {whole(a), whole(a), whole(y)}, ElementwiseParams{68}, {1},
                 {32});
-  const auto commands = device_->prepare(list).value();
-  const Ticket ticket = device_->submit(*commands).value();
-  const auto result = device_->wait(ticket, no_time);
+  const auto commands = device->prepare(list).value();
+  const Ticket ticket = device->submit(*commands).value();
+  const auto result = device->wait(ticket, no_time);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::internal);
   EXPECT_THAT(result.error().message,
               AllOf(HasSubstr("kernel 'add_f32': accesses 16 bytes at byte 256 of '"),
                     HasSubstr("', which has 256 bytes (threadgroup (0, 0, 0), thread (16, 0, 0), "
                               "elementwise.cpp:")));
-  EXPECT_TRUE(device_->wait(ticket, no_time));  // told once
+  EXPECT_TRUE(device->wait(ticket, no_time));  // told once
 }
 
 TEST(EmulatorDevice, RefusesMemoryBeyondItsBudget) {
