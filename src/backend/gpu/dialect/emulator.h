@@ -29,7 +29,7 @@
   static void name##_body(__VA_ARGS__, [[maybe_unused]] const Params& p,                              \
                           [[maybe_unused]] const emulator::Position& k_position)
 #define SHARED_ARRAY(T, name, n)                                                                      \
-  const SHARED(T) name(emulator::shared_array(#name, sizeof(T) * (n), emulator::Site::current()), 0)
+  const SHARED(T) name(emulator::shared_array(#name, sizeof(T), n, emulator::Site::current()), 0)
 
 #define k_group      k_position.group
 #define k_thread     k_position.thread

@@ -23,7 +23,9 @@ std::byte* map_stack() {
 }
 
 #if HEARTH_ADDRESS_SANITIZER
-thread_local Fiber* left_fiber = nullptr;  // who switched last: it tells where a thread's stack is
+// Who switched last. Whoever runs next is told where that stack is, which nobody knows of a
+// thread's.
+thread_local Fiber* left_fiber = nullptr;
 #endif
 
 }  // namespace
@@ -44,18 +46,17 @@ Fiber::~Fiber() {
 }
 
 void Fiber::start(void (*entry)(), unsigned number) {
-  if (mapping_ == nullptr) {
-    mapping_ = map_stack();
-#if HEARTH_THREAD_SANITIZER
-    race_fiber_ = __tsan_create_fiber(0);
-    owns_race_fiber_ = true;
-#endif
-  }
+  HEARTH_ASSERT(mapping_ == nullptr);
+  mapping_ = map_stack();
   stack_bottom_ = mapping_ + guard_bytes;
   stack_bytes_ = usable_bytes;
   constexpr std::size_t step_bytes = 320;  // five cache lines; tops of 32 stacks spread over 10 KiB
   stack_pointer_ =
       first_stack_pointer(mapping_ + mapping_bytes - (number % 32) * step_bytes, entry);
+#if HEARTH_THREAD_SANITIZER
+  race_fiber_ = __tsan_create_fiber(0);
+  owns_race_fiber_ = true;
+#endif
 }
 
 void Fiber::switch_between(Fiber& from, Fiber& to) {
@@ -70,22 +71,21 @@ void Fiber::switch_between(Fiber& from, Fiber& to) {
   // A fiber that is destroyed where it stands must not be hiding anything.
   void* race_fiber = to.race_fiber_;
   stop_hiding_accesses();
-  constexpr unsigned no_synchronisation = 1;
-  __tsan_switch_to_fiber(race_fiber, no_synchronisation);
+  __tsan_switch_to_fiber(race_fiber, __tsan_switch_to_fiber_no_sync);
 #endif
   hearth_fiber_switch(&from.stack_pointer_, to.stack_pointer_);
 #if HEARTH_THREAD_SANITIZER
   hide_accesses();
 #endif
 #if HEARTH_ADDRESS_SANITIZER
-  __sanitizer_finish_switch_fiber(from.fake_stack_, nullptr, nullptr);
+  __sanitizer_finish_switch_fiber(from.fake_stack_, &left_fiber->stack_bottom_,
+                                  &left_fiber->stack_bytes_);
 #endif
 }
 
 void Fiber::entered() {
 #if HEARTH_ADDRESS_SANITIZER
-  Fiber& left = *left_fiber;
-  __sanitizer_finish_switch_fiber(nullptr, &left.stack_bottom_, &left.stack_bytes_);
+  __sanitizer_finish_switch_fiber(nullptr, &left_fiber->stack_bottom_, &left_fiber->stack_bytes_);
 #endif
 }
 

@@ -17,7 +17,7 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Makes this a fiber that will run `entry`, which must never return, from its start.
+  /// Makes this a fiber that will run `entry`, which must never return. Once.
   /// `number` sets the tops of neighbouring stacks apart, so that they do not share cache sets.
   void start(void (*entry)(), unsigned number);
 

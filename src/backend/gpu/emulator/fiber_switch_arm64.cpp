@@ -48,7 +48,7 @@ void* first_stack_pointer(void* top, void (*entry)()) {
     stack[i] = nullptr;
   }
   stack[link_register] = reinterpret_cast<void*>(entry);
-  return stack;
+  return static_cast<void*>(stack);
 }
 
 }  // namespace hearth::backend::gpu::emulator

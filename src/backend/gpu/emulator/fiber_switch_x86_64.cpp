@@ -36,7 +36,7 @@ void* first_stack_pointer(void* top, void (*entry)()) {
   for (int i = 0; i < 6; ++i) {  // the registers
     *--stack = nullptr;
   }
-  return stack;
+  return static_cast<void*>(stack);
 }
 
 }  // namespace hearth::backend::gpu::emulator

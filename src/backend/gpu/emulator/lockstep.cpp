@@ -65,10 +65,11 @@ void group_barrier(Site where) {
   acquire(object);
 }
 
-const MemoryRange& shared_array(std::string_view name, std::uint64_t bytes, Site where) {
+const MemoryRange& shared_array(std::string_view name, std::uint64_t element_bytes, std::uint32_t n,
+                                Site where) {
   const HiddenFromRaceDetection hidden;
   Lane& me = *current_lane;
-  return me.simdgroup->runner->shared_array(me, name, bytes, where);
+  return me.simdgroup->runner->shared_array(me, name, element_bytes * n, where);
 }
 
 }  // namespace hearth::backend::gpu::emulator

@@ -87,25 +87,27 @@ inline void switch_lanes(Lane& from, Lane& to) {
 /// each lane returns its element of `taken`.
 template <class T, class Combine>
 T collective(T value, Site where, Combine combine) {
-  static_assert(sizeof(T) <= sizeof(std::uint64_t) && std::is_trivially_copyable_v<T>);
+  static_assert(sizeof(T) <= sizeof(std::uint64_t) &&  // NOLINT(bugprone-sizeof-expression)
+                std::is_trivially_copyable_v<T>);
   const HiddenFromRaceDetection hidden;
   Lane& me = *current_lane;
   Simdgroup& simdgroup = *me.simdgroup;
   const std::uint32_t turn = simdgroup.turn & 1;
-  auto* given = reinterpret_cast<T*>(simdgroup.given[turn].data());
-  auto* taken = reinterpret_cast<T*>(simdgroup.taken[turn].data());
+  void* slots = simdgroup.given[turn].data();
+  auto* given = static_cast<T*>(slots);
+  auto* taken = static_cast<T*>(static_cast<void*>(simdgroup.taken[turn].data()));
   given[me.position.lane] = value;
-  release(given);
+  release(slots);
   if (arrive(me, EventKind::collective, where)) {
-    acquire(given);
+    acquire(slots);
     combine(given, taken);
-    release(given);
+    release(slots);
     simdgroup.n_arrived = 0;
     ++simdgroup.turn;
   } else {
     switch_lanes(me, *me.next);
   }
-  acquire(given);
+  acquire(slots);
   return taken[me.position.lane];
 }
 
@@ -113,9 +115,10 @@ T collective(T value, Site where, Combine combine) {
 void simdgroup_barrier(Site where);
 void group_barrier(Site where);
 
-/// The next array of the threadgroup's shared memory: the same for each of its threads, which
-/// declare all arrays in the same order. 32-byte aligned, filled with bytes 0xff (NaN in every
-/// float format) before a threadgroup starts.
-const MemoryRange& shared_array(std::string_view name, std::uint64_t bytes, Site where);
+/// The next array of n elements in the threadgroup's shared memory: the same for each of its
+/// threads, which declare all arrays in the same order. 32-byte aligned, filled with bytes 0xff
+/// (NaN in every float format) before a threadgroup starts.
+const MemoryRange& shared_array(std::string_view name, std::uint64_t element_bytes, std::uint32_t n,
+                                Site where);
 
 }  // namespace hearth::backend::gpu::emulator

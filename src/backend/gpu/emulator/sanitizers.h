@@ -5,8 +5,6 @@
 /// said here by acquire() and release() at barriers and collectives, so that a missing barrier in a
 /// kernel is a data race to the sanitizer, whatever order the lanes really ran in.
 
-#include <cstddef>
-
 #if defined(__SANITIZE_THREAD__)
 #define HEARTH_THREAD_SANITIZER 1
 #elif defined(__has_feature)
@@ -30,27 +28,19 @@
 #endif
 
 #if HEARTH_THREAD_SANITIZER
+#include <sanitizer/tsan_interface.h>
+// In the library, but in no header of GCC's or clang's.
 extern "C" {
-void __tsan_acquire(void* address);
-void __tsan_release(void* address);
-void* __tsan_get_current_fiber();
-void* __tsan_create_fiber(unsigned flags);
-void __tsan_destroy_fiber(void* fiber);
-void __tsan_switch_to_fiber(void* fiber, unsigned flags);
-void AnnotateIgnoreReadsBegin(const char* file, int line);
-void AnnotateIgnoreReadsEnd(const char* file, int line);
-void AnnotateIgnoreWritesBegin(const char* file, int line);
-void AnnotateIgnoreWritesEnd(const char* file, int line);
+void AnnotateIgnoreReadsBegin(const char* file, int line);   // NOLINT(*-naming)
+void AnnotateIgnoreReadsEnd(const char* file, int line);     // NOLINT(*-naming)
+void AnnotateIgnoreWritesBegin(const char* file, int line);  // NOLINT(*-naming)
+void AnnotateIgnoreWritesEnd(const char* file, int line);    // NOLINT(*-naming)
 }
 #endif
 
 #if HEARTH_ADDRESS_SANITIZER
-extern "C" {
-void __sanitizer_start_switch_fiber(void** fake_stack_save, const void* bottom, std::size_t size);
-void __sanitizer_finish_switch_fiber(void* fake_stack_save, const void** bottom_old,
-                                     std::size_t* size_old);
-void __asan_unpoison_memory_region(const volatile void* address, std::size_t size);
-}
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
 #endif
 
 namespace hearth::backend::gpu::emulator {

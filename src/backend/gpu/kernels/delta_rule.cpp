@@ -26,7 +26,8 @@ KERNEL(delta_rule_f32, 128, DeltaRuleParams, BUFFER(0, const f32, qkv),
       p.is_tiled != 0u ? head % p.n_key_heads : head / (p.n_value_heads / p.n_key_heads);
   const u32 key_features = p.n_key_heads * DELTA_RULE_KEY_DIM;
   const u32 features = 2 * key_features + p.n_value_heads * p.value_dim;
-  const f32 query_scale = 0.0883883476f;  // 1 / sqrt(128)
+  const u32 value_offset = 2 * key_features + head * p.value_dim + column;  // in a row of qkv
+  const f32 query_scale = 0.0883883476f;                                    // 1 / sqrt(128)
 
   const u64 slot = u64(u32(slots[sequence]));
   DEVICE(f32)
@@ -43,7 +44,7 @@ KERNEL(delta_rule_f32, 128, DeltaRuleParams, BUFFER(0, const f32, qkv),
     DEVICE(const f32) q_row = qkv + u64(row) * features + key_head * DELTA_RULE_KEY_DIM;
     const f32x4 q = unit_part(load4(q_row + 4 * k_lane)) * query_scale;
     const f32x4 k = unit_part(load4(q_row + key_features + 4 * k_lane));
-    const f32 v = qkv[u64(row) * features + 2 * key_features + head * p.value_dim + column];
+    const f32 v = qkv[u64(row) * features + value_offset];
     const u64 gate = u64(row) * p.n_value_heads + head;
     const f32 decay = exp_f32(rate[head] * softplus_f32(decay_gate[gate] + bias[head]));
     const f32 beta = sigmoid_f32(write_gate[gate]);

@@ -16,7 +16,7 @@ KERNEL(router_f32, 256, RouterParams, BUFFER(0, const f32, logits), BUFFER(1, f3
   SHARED_ARRAY(u32, chosen, ROUTER_MAX_USED);
   SHARED_ARRAY(u32, n_nan, 8);  // per simdgroup
   DEVICE(const f32) row_logits = logits + u64(k_group.x) * p.n_experts;
-  DEVICE(f32) row_routing = routing + u64(k_group.x) * (2 * p.n_used);
+  DEVICE(f32) row_routing = routing + u64(k_group.x) * p.n_used * 2;
 
   u32 my_nan = 0;
   for (u32 i = k_thread.x; i < p.n_experts; i += k_group_size.x) {

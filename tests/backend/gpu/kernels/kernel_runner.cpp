@@ -2,34 +2,48 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include <gtest/gtest.h>
 
+#include "backend/gpu/cuda/cuda_device.h"
 #include "backend/gpu/emulator/emulator_device.h"
 
 namespace hearth::backend::gpu {
 namespace {
 
-struct Order {
-  std::uint64_t seed;
-  int n_workers;
+struct NamedDevice {
+  std::string name;
   std::unique_ptr<Device> device;
 };
 
-/// Opened once: their stacks are what takes time.
-const std::vector<Order>& orders() {
-  static const std::vector<Order> all = [] {
-    // The thread sanitizer makes every lane a thread, and finds races whatever the order.
-    std::vector<Order> made;
-    const int n = emulator::has_thread_sanitizer ? 1 : 4;
-    for (int i = 0; i < n; ++i) {
-      const auto seed = static_cast<std::uint64_t>(emulator::has_thread_sanitizer ? 1 : i);
-      const int n_workers = 1 + i / 2;
-      made.push_back({seed, n_workers,
-                      emulator::open_emulator_device({.n_workers = n_workers, .seed = seed})});
+std::vector<NamedDevice> open_devices() {
+  std::vector<NamedDevice> devices;
+  // The thread sanitizer makes every lane a thread, and finds races whatever the order.
+  constexpr int n_orders = emulator::has_thread_sanitizer ? 1 : 4;
+  for (int i = 0; i < n_orders; ++i) {
+    const emulator::EmulatorDeviceOptions options{
+        .n_workers = 1 + i / 2,
+        .seed = static_cast<std::uint64_t>(emulator::has_thread_sanitizer ? 1 : i)};
+    devices.push_back({"emulator, seed " + std::to_string(options.seed),
+                       emulator::open_emulator_device(options)});
+  }
+  return devices;
+}
+
+/// A card, if the environment asks for its kind; the emulator in several orders otherwise. Opened
+/// once, because the emulator's stacks take time.
+const std::vector<NamedDevice>& devices() {
+  static const std::vector<NamedDevice> all = [] {
+    const char* kind = std::getenv("HEARTH_TEST_GPU");
+    if (kind == nullptr) {
+      return open_devices();
     }
-    return made;
+    EXPECT_STREQ(kind, "cuda");
+    std::vector<NamedDevice> one;
+    one.push_back({kind, cuda::open_cuda_device(0).value()});
+    return one;
   }();
   return all;
 }
@@ -59,13 +73,12 @@ std::vector<Contents> run_on(Device& device, const KernelCall& call) {
 
 std::vector<Contents> run_everywhere(const KernelCall& call) {
   std::vector<Contents> first;
-  for (const Order& order : orders()) {
-    auto results = run_on(*order.device, call);
+  for (const auto& [name, device] : devices()) {
+    auto results = run_on(*device, call);
     if (first.empty()) {
       first = std::move(results);
     } else {
-      EXPECT_TRUE(results == first) << kernel_info(call.kernel).name << ": other bits with seed "
-                                    << order.seed << ", " << order.n_workers << " workers";
+      EXPECT_TRUE(results == first) << kernel_info(call.kernel).name << ": other bits on " << name;
     }
   }
   return first;

@@ -58,7 +58,7 @@ std::vector<Shape> shapes(std::initializer_list<Shape> all) {
 }
 
 /// The buffers after the call. Expects the same bits from every order of threads and number of
-/// workers.
+/// workers. With HEARTH_TEST_GPU=cuda in the environment it runs on that card instead.
 std::vector<Contents> run_everywhere(const KernelCall& call);
 
 /// |a - b| / |b|, Euclidean; NaN and wrong lengths give infinity. The last argument must not be
