@@ -3,7 +3,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -23,27 +22,6 @@ std::vector<AddressRange> addresses_of(std::span<const MemoryRange> buffers) {
   }
   return addresses;
 }
-
-/// The order in which threadgroups start: a walk with a step that has no divisor in common with
-/// their number, so that it meets each once.
-class GroupOrder {
- public:
-  GroupOrder(std::uint64_t n, std::uint64_t seed) : n_(n) {
-    if (seed != 0) {
-      start_ = scramble(seed) % n;
-      step_ = scramble(start_ ^ seed) % n;
-      while (std::gcd(step_, n) != 1) {
-        ++step_;
-      }
-    }
-  }
-  [[nodiscard]] std::uint64_t at(std::uint64_t i) const { return (start_ + i * step_) % n_; }
-
- private:
-  std::uint64_t n_;
-  std::uint64_t start_ = 0;
-  std::uint64_t step_ = 1;
-};
 
 Dim3 group_at(std::uint64_t number, Dim3 grid) {
   return {static_cast<std::uint32_t>(number % grid.x),

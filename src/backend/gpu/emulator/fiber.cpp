@@ -9,9 +9,8 @@ namespace hearth::backend::gpu::emulator {
 namespace {
 
 constexpr std::size_t guard_bytes = 16384;  // a page of any system of today
-// Sanitizers put a red zone around every local.
-constexpr bool is_sanitized = HEARTH_ADDRESS_SANITIZER != 0 || HEARTH_THREAD_SANITIZER != 0;
-constexpr std::size_t usable_bytes = is_sanitized ? 262144 : 65536;
+// The address sanitizer puts a red zone around every local.
+constexpr std::size_t usable_bytes = HEARTH_ADDRESS_SANITIZER != 0 ? 262144 : 65536;
 constexpr std::size_t mapping_bytes = guard_bytes + usable_bytes;
 
 std::byte* map_stack() {

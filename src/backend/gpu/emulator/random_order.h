@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -26,5 +27,26 @@ void put_in_random_order(std::span<T> items, std::uint64_t key) {
     std::swap(items[n - 1], items[key % n]);
   }
 }
+
+/// The order in which n threadgroups start, too many for a list: a walk with a step that has no
+/// divisor in common with n, so that it meets each once. Seed 0 is the natural order.
+class GroupOrder {
+ public:
+  GroupOrder(std::uint64_t n, std::uint64_t seed) : n_(n) {
+    if (seed != 0) {
+      start_ = scramble(seed) % n;
+      step_ = scramble(start_ ^ seed) % n;
+      while (std::gcd(step_, n) != 1) {
+        ++step_;
+      }
+    }
+  }
+  [[nodiscard]] std::uint64_t at(std::uint64_t i) const { return (start_ + i * step_) % n_; }
+
+ private:
+  std::uint64_t n_;
+  std::uint64_t start_ = 0;
+  std::uint64_t step_ = 1;
+};
 
 }  // namespace hearth::backend::gpu::emulator

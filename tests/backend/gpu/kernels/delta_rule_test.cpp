@@ -101,7 +101,8 @@ TEST_P(GpuDeltaRule, GivesTheSameBitsForAPromptInPieces) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, GpuDeltaRule,
-                         testing::Values(graph::HeadOrder::grouped, graph::HeadOrder::tiled));
+                         testing::ValuesIn(shapes({graph::HeadOrder::grouped,
+                                                   graph::HeadOrder::tiled})));
 
 }  // namespace
 }  // namespace hearth::backend::gpu
