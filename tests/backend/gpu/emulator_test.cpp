@@ -273,6 +273,7 @@ TEST(Emulator, RefusesArgumentsThatAKernelCannotTake) {
             "kernel 'group_sum': buffers 'x' and 'y' overlap, and 'y' is written");
   EXPECT_THAT(error(good, {}, {48}), HasSubstr("a threadgroup of 48 threads"));
   EXPECT_THAT(error(good, {}, {512}), HasSubstr("a threadgroup of 512 threads"));
+  EXPECT_THAT(error(good, {}, {1u << 31, 1u << 31, 129}), HasSubstr("a threadgroup of"));
   EXPECT_THAT(error(good, {}, {0}), HasSubstr("a threadgroup of 0 threads"));
   EXPECT_THAT(error(good, {0}, {32}), HasSubstr("a grid of 0 x 1 x 1 threadgroups"));
   EXPECT_THAT(error(good, {1, 65536}, {32}), HasSubstr("a grid of 1 x 65536 x 1 threadgroups"));

@@ -6,9 +6,13 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "backend/gpu/cuda/driver.h"
 #include "backend/gpu/cuda/fatbin.h"
+#include "base/assert.h"
 #include "base/fail.h"
 
 namespace hearth::backend::gpu::cuda {
@@ -179,8 +183,9 @@ Result<std::unique_ptr<PreparedCommands>> CudaDevice::prepare(const CommandList&
 
 Result<Ticket> CudaDevice::submit(PreparedCommands& commands) {
   HEARTH_TRY(enter());
-  const auto& prepared = dynamic_cast<const CudaCommands&>(commands);
-  for (const Step& step : prepared.steps) {
+  const auto* prepared = dynamic_cast<const CudaCommands*>(&commands);
+  HEARTH_ASSERT(prepared != nullptr);  // of this device
+  for (const Step& step : prepared->steps) {
     HEARTH_TRY(std::visit([this](const auto& each) { return start(each); }, step));
   }
   constexpr unsigned without_timing = 2;
@@ -189,8 +194,8 @@ Result<Ticket> CudaDevice::submit(PreparedCommands& commands) {
   ++counters_.submissions;
   pending_.emplace_back(static_cast<std::uint64_t>(counters_.submissions), event);
   HEARTH_TRY(check_work(driver_->api().record_event(event, driver_->stream()), "submitting work"));
-  counters_.dispatches += prepared.n.dispatches;
-  counters_.barriers += prepared.n.barriers;
+  counters_.dispatches += prepared->n.dispatches;
+  counters_.barriers += prepared->n.barriers;
   return Ticket{pending_.back().first};
 }
 

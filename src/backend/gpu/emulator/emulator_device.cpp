@@ -4,9 +4,13 @@
 #include <cstring>
 #include <new>
 #include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "backend/gpu/emulator/emulator.h"
 #include "backend/gpu/emulator/random_order.h"
+#include "base/assert.h"
 #include "base/fail.h"
 
 namespace hearth::backend::gpu::emulator {
@@ -146,10 +150,12 @@ Result<std::unique_ptr<PreparedCommands>> EmulatorDevice::prepare(const CommandL
 
 Result<Ticket> EmulatorDevice::submit(PreparedCommands& commands) {
   HEARTH_TRY(check_alive());
+  const auto* prepared = dynamic_cast<const EmulatorCommands*>(&commands);
+  HEARTH_ASSERT(prepared != nullptr);  // of this device
   const std::int64_t number = counters_.submissions++;
   auto result = number == options_.failing_submission
                     ? fail(ErrorCode::internal, "emulator: submission {} fails as asked", number)
-                    : run(dynamic_cast<const EmulatorCommands&>(commands));
+                    : run(*prepared);
   if (!result) {
     is_lost_ = number == options_.failing_submission && options_.loses_device;
     failure_ = failure_ ? failure_ : std::optional(std::move(result).error());

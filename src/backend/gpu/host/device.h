@@ -6,7 +6,9 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "backend/gpu/host/command_list.h"
 #include "backend/gpu/host/hazards.h"
@@ -47,7 +49,7 @@ class PreparedCommands {
 /// A point on the device's time line. Work is done in the order of submission.
 enum class Ticket : std::uint64_t {};
 
-/// One thread at a time. Buffers and prepared commands may not outlive it.
+/// One thread at a time. Prepared commands may not outlive it; buffers may.
 class Device {
  public:
   virtual ~Device() = default;

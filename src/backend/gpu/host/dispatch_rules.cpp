@@ -1,5 +1,7 @@
 #include "backend/gpu/host/dispatch_rules.h"
 
+#include <algorithm>
+
 #include "base/fail.h"
 
 namespace hearth::backend::gpu {
@@ -35,7 +37,10 @@ Result<void> check_dispatch(const KernelInfo& kernel, std::span<const AddressRan
                 kernel.param_bytes, param_bytes);
   }
   const std::uint64_t n_threads = group_size.count();
-  if (n_threads == 0 || n_threads % simdgroup_lanes != 0 || n_threads > kernel.max_threads) {
+  // Each dimension too, or a product of large ones might wrap around to a small number.
+  const std::uint32_t largest = std::max({group_size.x, group_size.y, group_size.z});
+  if (largest > kernel.max_threads || n_threads == 0 || n_threads % simdgroup_lanes != 0 ||
+      n_threads > kernel.max_threads) {
     return fail(ErrorCode::invalid_argument,
                 "kernel '{}': a threadgroup of {} threads, expected a multiple of {}, at most {}",
                 kernel.name, n_threads, simdgroup_lanes, kernel.max_threads);

@@ -1,7 +1,8 @@
 #include "backend/gpu/host/hazards.h"
 
-#include <optional>
-#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "base/fail.h"
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "backend/gpu/host/command_list.h"
 #include "base/result.h"
