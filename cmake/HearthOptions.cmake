@@ -44,7 +44,7 @@ target_compile_options(hearth_options INTERFACE
   -Wpedantic -Wshadow -Wconversion -Wold-style-cast -Wnon-virtual-dtor -Woverloaded-virtual -Werror
   -ffp-contract=off
   # Optimising, GCC 12 takes variants and optionals that are moved for uninitialised (GCC bug 80635).
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-Wno-maybe-uninitialized>)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 
 # Left out: null and object-size, because the address sanitizer reports such accesses itself, and vptr, which checks
 # casts to derived classes. Files compile a sixth faster without them.

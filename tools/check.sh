@@ -70,6 +70,7 @@ tidy() {
 
 check format format
 check layers python3 tools/check_layers.py
+check "GPU kernels" python3 tools/lint_kernels.py
 check spelling spelling
 check "shell scripts" shell_scripts
 [ -z "${1:-}" ] || check tidy tidy "$1"

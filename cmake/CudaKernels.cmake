@@ -1,0 +1,63 @@
+# hearth_cuda_kernels(<target> <kernel files...>): compiles GPU kernels as CUDA and embeds them in the target, where there is
+# an nvcc; elsewhere the target knows that it has none (src/backend/gpu/cuda/fatbin.h). Only the compiler is needed: nothing
+# of the toolkit is linked, and the driver is loaded at run time.
+
+set(HEARTH_CUDA AUTO CACHE STRING "Compile the GPU kernels as CUDA: ON, OFF, or AUTO: where there is an nvcc")
+set(HEARTH_CUDA_ARCHITECTURES 80 89 90 100 120 CACHE STRING
+  "Compute capabilities to compile for; newer ones compile the text of the first when they load it")
+set(HEARTH_NVCC "" CACHE INTERNAL "The nvcc that compiles the kernels, or nothing")
+if(HEARTH_CUDA)
+  find_program(HEARTH_NVCC_PROGRAM nvcc HINTS /usr/local/cuda/bin)
+  if(HEARTH_NVCC_PROGRAM)
+    set(HEARTH_NVCC "${HEARTH_NVCC_PROGRAM}" CACHE INTERNAL "")
+  elseif(HEARTH_CUDA STREQUAL "AUTO")
+    message(STATUS "No nvcc: built without CUDA kernels")
+  else()
+    message(FATAL_ERROR "HEARTH_CUDA is ${HEARTH_CUDA}, but there is no nvcc")
+  endif()
+endif()
+
+function(hearth_cuda_kernels target)
+  if(NOT HEARTH_NVCC)
+    target_sources(${target} PRIVATE cuda/fatbin_absent.cpp)
+    return()
+  endif()
+
+  # One translation unit, because reading the headers is most of the work.
+  set(base "${CMAKE_CURRENT_BINARY_DIR}/cuda_kernels")
+  set(includes "")
+  foreach(file IN LISTS ARGN)
+    string(APPEND includes "#include \"${CMAKE_CURRENT_SOURCE_DIR}/${file}\"\n")
+  endforeach()
+  file(CONFIGURE OUTPUT "${base}.cu" CONTENT "${includes}")
+
+  execute_process(COMMAND "${HEARTH_NVCC}" --list-gpu-code OUTPUT_VARIABLE known OUTPUT_STRIP_TRAILING_WHITESPACE)
+  set(code "")
+  foreach(architecture IN LISTS HEARTH_CUDA_ARCHITECTURES)
+    if(NOT known MATCHES "sm_${architecture}(\n|$)")
+      message(STATUS "This nvcc does not know sm_${architecture}: left out")
+    elseif(NOT code)
+      set(code -gencode "arch=compute_${architecture},code=[sm_${architecture},compute_${architecture}]")
+      set(ptx -arch=compute_${architecture})
+    else()
+      list(APPEND code -gencode arch=compute_${architecture},code=sm_${architecture})
+    endif()
+  endforeach()
+
+  # Contraction off, as in every other compiler: a kernel says where it wants a fused multiply-add.
+  set(options -std=c++20 -fmad=false "-I${PROJECT_SOURCE_DIR}/src")
+  file(GLOB headers CONFIGURE_DEPENDS dialect/*.h kernels/*.h)
+  add_custom_command(
+    OUTPUT "${base}.fatbin" "${base}.log" "${base}.ptx"
+    COMMAND "${HEARTH_NVCC}" ${options} -ptx ${ptx} "${base}.cu" -o "${base}.ptx"
+    COMMAND "${CMAKE_COMMAND}" "-DLOG=${base}.log"
+            "-DCOMMAND=${HEARTH_NVCC};${options};-fatbin;${code};--compress-mode=size;-Xptxas=-v;${base}.cu;-o;${base}.fatbin"
+            -P "${PROJECT_SOURCE_DIR}/cmake/RunWithLog.cmake"
+    DEPENDS ${ARGN} ${headers} "${base}.cu" "${PROJECT_SOURCE_DIR}/cmake/RunWithLog.cmake"
+    COMMENT "Compiling GPU kernels as CUDA"
+    VERBATIM)
+  set(fatbin "${base}.fatbin")
+  configure_file(cuda/fatbin.cpp.in "${base}_fatbin.cpp" @ONLY)
+  set_source_files_properties("${base}_fatbin.cpp" PROPERTIES OBJECT_DEPENDS "${base}.fatbin")
+  target_sources(${target} PRIVATE "${base}_fatbin.cpp")
+endfunction()

@@ -1,0 +1,40 @@
+# Strings the Metal library's source together: cmake -DOUTPUT=... -DSOURCE_DIR=... "-DFILES=a;b" -P MetalSource.cmake
+#
+# Metal compiles at run time, from one text without includes. So files follow each other in the given order, without their
+# #include "..." lines, which the order replaces, without #pragma once, and without our namespace, because entry points
+# are looked up by plain name. Writes OUTPUT.metal, and OUTPUT.cpp, which embeds it file by file: compilers limit the
+# length of a string literal.
+
+set(text "")
+set(parts "")
+foreach(file IN LISTS FILES)
+  file(READ "${SOURCE_DIR}/${file}" content)
+  # Semicolons and brackets mean something to CMake's lists; here the text stays one string throughout.
+  string(REGEX REPLACE "#include \"[^\n]*\n" "" content "${content}")
+  string(REGEX REPLACE "#pragma once\n" "" content "${content}")
+  string(REGEX REPLACE "namespace hearth::backend::gpu {\n" "" content "${content}")
+  string(REGEX REPLACE "}  // namespace hearth::backend::gpu\n" "" content "${content}")
+  string(REGEX REPLACE "\n\n\n+" "\n\n" content "${content}")
+  set(content "// ${file}\n\n${content}\n")
+  string(APPEND text "${content}")
+  string(APPEND parts "    R\"metal(${content})metal\",\n")
+endforeach()
+file(WRITE "${OUTPUT}.metal" "${text}")
+file(WRITE "${OUTPUT}.cpp" "#include \"backend/gpu/metal/metal_source.h\"
+
+#include <array>
+
+namespace hearth::backend::gpu::metal {
+
+std::string library_source() {
+  static constexpr std::array<std::string_view, ${N_FILES}> parts{
+${parts}  };
+  std::string text;
+  for (const std::string_view part : parts) {
+    text += part;
+  }
+  return text;
+}
+
+}  // namespace hearth::backend::gpu::metal
+")

@@ -1,0 +1,329 @@
+#include "backend/gpu/cuda/cuda_device.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "backend/gpu/cuda/driver.h"
+#include "backend/gpu/cuda/fatbin.h"
+#include "base/assert.h"
+#include "base/fail.h"
+
+namespace hearth::backend::gpu::cuda {
+namespace {
+
+class CudaBuffer final : public Buffer {
+ public:
+  CudaBuffer(std::shared_ptr<Driver> driver, Address address, std::uint64_t bytes,
+             std::string_view label)
+      : driver_(std::move(driver)), addresses_{address, address + bytes}, label_(label) {
+    driver_->allocated_bytes += bytes;
+  }
+  ~CudaBuffer() override {
+    driver_->enter();
+    driver_->api().free(addresses_.begin);  // waits for work that uses it
+    driver_->allocated_bytes -= size_bytes();
+  }
+
+  [[nodiscard]] std::string_view label() const override { return label_; }
+  [[nodiscard]] AddressRange addresses() const override { return addresses_; }
+  [[nodiscard]] std::span<std::byte> host() override { return {}; }
+
+ private:
+  std::shared_ptr<Driver> driver_;
+  AddressRange addresses_;
+  std::string label_;
+};
+
+/// A dispatch with its arguments where the driver wants to find them. Not movable: it holds
+/// addresses of its own members.
+struct Launch {
+  Launch(const DispatchCommand& from, Function kernel) : command(from), function(kernel) {
+    for (const BufferPart& part : command.buffers) {
+      addresses.push_back(part.addresses().begin);
+    }
+    for (Address& address : addresses) {
+      arguments.push_back(&address);
+    }
+    arguments.push_back(command.params.data());
+  }
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
+
+  DispatchCommand command;
+  Function function;
+  std::vector<Address> addresses;
+  std::vector<void*> arguments;  // pointers to the buffers' addresses, then to the parameters
+};
+
+/// What one command asks of the driver. A stream keeps the order, so barriers ask for nothing.
+using Step = std::variant<std::unique_ptr<Launch>, CopyCommand, FillCommand>;
+
+struct CudaCommands final : PreparedCommands {
+  explicit CudaCommands(CommandCounts counts) : n(counts) {}
+  [[nodiscard]] CommandCounts counts() const override { return n; }
+
+  CommandCounts n;
+  std::vector<Step> steps;
+};
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(std::shared_ptr<Driver> driver, Capabilities capabilities)
+      : driver_(std::move(driver)), capabilities_(std::move(capabilities)) {}
+  ~CudaDevice() override {
+    driver_->enter();
+    driver_->api().synchronize(driver_->stream());
+    for (const auto& [ticket, event] : pending_) {
+      driver_->api().destroy_event(event);
+    }
+  }
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+
+  [[nodiscard]] const Capabilities& capabilities() const override { return capabilities_; }
+  [[nodiscard]] Counters counters() const override {
+    Counters counters = counters_;
+    counters.allocated_bytes = driver_->allocated_bytes;
+    return counters;
+  }
+  [[nodiscard]] bool is_lost() const override { return is_lost_; }
+
+  Result<std::shared_ptr<Buffer>> allocate(std::uint64_t bytes, std::string_view label) override;
+  Result<std::shared_ptr<Buffer>> wrap(std::span<std::byte> memory,
+                                       std::string_view label) override;
+  Result<void> compile(KernelId kernel) override;
+  Result<std::unique_ptr<PreparedCommands>> prepare(const CommandList& list) override;
+  Result<Ticket> submit(PreparedCommands& commands) override;
+  Result<bool> wait(Ticket ticket, std::chrono::nanoseconds timeout) override;
+  Result<void> upload(const BufferPart& to, std::span<const std::byte> from) override;
+  Result<void> download(std::span<std::byte> to, const BufferPart& from) override;
+
+ private:
+  Result<void> enter() const;
+  Result<Function> function_of(KernelId kernel);
+  Result<void> start(const std::unique_ptr<Launch>& launch);
+  Result<void> start(const CopyCommand& command);
+  Result<void> start(const FillCommand& command);
+  /// An error of work on the card poisons the context: the device is lost.
+  Result<void> check_work(Status status, std::string_view tried);
+  void forget_until(std::uint64_t ticket);
+
+  std::shared_ptr<Driver> driver_;
+  Capabilities capabilities_;
+  Counters counters_;
+  std::map<KernelId, Function> functions_;
+  std::deque<std::pair<std::uint64_t, Event>> pending_;  // submissions not yet known to be done
+  bool is_lost_ = false;
+};
+
+Result<std::shared_ptr<Buffer>> CudaDevice::allocate(std::uint64_t bytes, std::string_view label) {
+  HEARTH_TRY(enter());
+  Address address = 0;
+  const Status status = driver_->api().allocate(&address, bytes);
+  if (status == Status::out_of_memory) {
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    driver_->api().memory_info(&free_bytes, &total_bytes);
+    return fail(ErrorCode::out_of_memory,
+                "cuda: no memory for buffer '{}' of {} bytes: {} of {} bytes are free, {} are ours",
+                label, bytes, free_bytes, total_bytes, driver_->allocated_bytes);
+  }
+  HEARTH_TRY(driver_->check(status, "allocating memory"));
+  return std::make_shared<CudaBuffer>(driver_, address, bytes, label);
+}
+
+Result<std::shared_ptr<Buffer>> CudaDevice::wrap(std::span<std::byte> memory,
+                                                 std::string_view label) {
+  return fail(ErrorCode::unsupported,
+              "cuda: buffer '{}' of {} bytes cannot be the host's memory: the card has its own",
+              label, memory.size());
+}
+
+Result<Function> CudaDevice::function_of(KernelId kernel) {
+  if (const auto found = functions_.find(kernel); found != functions_.end()) {
+    return found->second;
+  }
+  Function function = nullptr;
+  const std::string name(kernel_info(kernel).name);
+  const Status status = driver_->api().function(&function, driver_->module(), name.c_str());
+  HEARTH_TRY(driver_->check(status, format("loading kernel '{}'", name)));
+  functions_.emplace(kernel, function);
+  return function;
+}
+
+Result<void> CudaDevice::compile(KernelId kernel) {
+  HEARTH_TRY(enter());
+  HEARTH_TRY(function_of(kernel));
+  return {};
+}
+
+Result<std::unique_ptr<PreparedCommands>> CudaDevice::prepare(const CommandList& list) {
+  HEARTH_TRY(enter());
+  HEARTH_ASSIGN(const CommandCounts counts, check_commands(list));
+  auto prepared = std::make_unique<CudaCommands>(counts);
+  for (const Command& command : list.commands()) {
+    if (const auto* dispatch = std::get_if<DispatchCommand>(&command)) {
+      HEARTH_ASSIGN(const Function function, function_of(dispatch->kernel));
+      prepared->steps.emplace_back(std::make_unique<Launch>(*dispatch, function));
+    } else if (const auto* copy = std::get_if<CopyCommand>(&command)) {
+      prepared->steps.emplace_back(*copy);
+    } else if (const auto* fill = std::get_if<FillCommand>(&command)) {
+      prepared->steps.emplace_back(*fill);
+    }
+  }
+  return prepared;
+}
+
+Result<Ticket> CudaDevice::submit(PreparedCommands& commands) {
+  HEARTH_TRY(enter());
+  const auto* prepared = dynamic_cast<const CudaCommands*>(&commands);
+  HEARTH_ASSERT(prepared != nullptr);  // of this device
+  for (const Step& step : prepared->steps) {
+    HEARTH_TRY(std::visit([this](const auto& each) { return start(each); }, step));
+  }
+  constexpr unsigned without_timing = 2;
+  Event event = nullptr;
+  HEARTH_TRY(check_work(driver_->api().create_event(&event, without_timing), "making an event"));
+  ++counters_.submissions;
+  pending_.emplace_back(static_cast<std::uint64_t>(counters_.submissions), event);
+  HEARTH_TRY(check_work(driver_->api().record_event(event, driver_->stream()), "submitting work"));
+  counters_.dispatches += prepared->n.dispatches;
+  counters_.barriers += prepared->n.barriers;
+  return Ticket{pending_.back().first};
+}
+
+Result<void> CudaDevice::start(const std::unique_ptr<Launch>& launch) {
+  const auto& [command, function, addresses, arguments] = *launch;
+  const Dim3& grid = command.grid;
+  const Dim3& group = command.group_size;
+  const Status status = driver_->api().launch(
+      function, grid.x, grid.y, grid.z, group.x, group.y, group.z, /*shared_bytes=*/0,
+      driver_->stream(), const_cast<void**>(arguments.data()), /*extra=*/nullptr);
+  return check_work(status, kernel_info(command.kernel).name);
+}
+
+Result<void> CudaDevice::start(const CopyCommand& command) {
+  return check_work(
+      driver_->api().copy(command.to.addresses().begin, command.from.addresses().begin,
+                          command.to.bytes, driver_->stream()),
+      "copying on the card");
+}
+
+Result<void> CudaDevice::start(const FillCommand& command) {
+  return check_work(driver_->api().fill(command.to.addresses().begin, command.value,
+                                        command.to.bytes, driver_->stream()),
+                    "filling memory");
+}
+
+Result<bool> CudaDevice::wait(Ticket ticket, std::chrono::nanoseconds timeout) {
+  HEARTH_TRY(enter());
+  const auto number = static_cast<std::uint64_t>(ticket);
+  const auto found =
+      std::ranges::find(pending_, number, [](const auto& each) { return each.first; });
+  if (found == pending_.end()) {
+    return true;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  Status status = driver_->api().query_event(found->second);
+  while (status == Status::not_ready) {
+    if (std::chrono::steady_clock::now() - start >= timeout) {
+      return false;
+    }
+    // A step takes a millisecond: asking again and again costs less than being woken up.
+    std::this_thread::yield();
+    status = driver_->api().query_event(found->second);
+  }
+  HEARTH_TRY(check_work(status, "running work"));
+  forget_until(number);
+  return true;
+}
+
+void CudaDevice::forget_until(std::uint64_t ticket) {
+  while (!pending_.empty() && pending_.front().first <= ticket) {
+    driver_->api().destroy_event(pending_.front().second);
+    pending_.pop_front();
+  }
+}
+
+Result<void> CudaDevice::upload(const BufferPart& to, std::span<const std::byte> from) {
+  HEARTH_TRY(enter());
+  HEARTH_TRY(check_transfer("upload", to, from.size()));
+  HEARTH_TRY(check_work(
+      driver_->api().upload(to.addresses().begin, from.data(), from.size(), driver_->stream()),
+      "uploading"));
+  counters_.uploaded_bytes += from.size();
+  return check_work(driver_->api().synchronize(driver_->stream()), "uploading");
+}
+
+Result<void> CudaDevice::download(std::span<std::byte> to, const BufferPart& from) {
+  HEARTH_TRY(enter());
+  HEARTH_TRY(check_transfer("download", from, to.size()));
+  HEARTH_TRY(check_work(
+      driver_->api().download(to.data(), from.addresses().begin, to.size(), driver_->stream()),
+      "downloading"));
+  counters_.downloaded_bytes += to.size();
+  return check_work(driver_->api().synchronize(driver_->stream()), "downloading");
+}
+
+Result<void> CudaDevice::enter() const {
+  if (is_lost_) {
+    return fail(ErrorCode::internal, "cuda: {} is lost, open it anew", capabilities_.name);
+  }
+  driver_->enter();
+  return {};
+}
+
+Result<void> CudaDevice::check_work(Status status, std::string_view tried) {
+  is_lost_ = is_lost_ || status != Status::success;
+  return driver_->check(status, tried);
+}
+
+Result<Capabilities> capabilities_of(const Driver& driver) {
+  const DriverApi& api = driver.api();
+  std::array<char, 256> name{};
+  HEARTH_TRY(
+      driver.check(api.device_name(name.data(), static_cast<int>(name.size()) - 1, driver.device()),
+                   "reading the card's name"));
+  int major = 0;
+  int minor = 0;
+  int n_units = 0;
+  std::size_t bytes = 0;
+  for (const auto& [attribute, value] : {std::pair(Attribute::compute_capability_major, &major),
+                                         {Attribute::compute_capability_minor, &minor},
+                                         {Attribute::multiprocessors, &n_units}}) {
+    HEARTH_TRY(driver.check(api.device_attribute(value, attribute, driver.device()),
+                            "reading the card's properties"));
+  }
+  HEARTH_TRY(driver.check(api.total_memory(&bytes, driver.device()), "reading the card's memory"));
+  return Capabilities{.name = name.data(),
+                      .architecture = format("sm_{}{}", major, minor),
+                      .memory_bytes = bytes,
+                      .compute_units = static_cast<std::uint32_t>(n_units)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_cuda_device(int ordinal) {
+  const auto fatbin = kernel_fatbin();
+  if (fatbin.empty()) {
+    return fail(ErrorCode::unsupported, "this program was built without CUDA kernels");
+  }
+  HEARTH_ASSIGN(const DriverApi api, load_driver_api());
+  return open_cuda_device(api, fatbin, ordinal);
+}
+
+Result<std::unique_ptr<Device>> open_cuda_device(const DriverApi& api,
+                                                 std::span<const std::byte> fatbin, int ordinal) {
+  HEARTH_ASSIGN(auto driver, Driver::open(api, fatbin.data(), ordinal));
+  HEARTH_ASSIGN(auto capabilities, capabilities_of(*driver));
+  return std::make_unique<CudaDevice>(std::move(driver), std::move(capabilities));
+}
+
+}  // namespace hearth::backend::gpu::cuda

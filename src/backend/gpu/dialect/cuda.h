@@ -1,0 +1,127 @@
+#pragma once
+/// The dialect as CUDA C++, for compute capability 8.0 and up.
+
+#include <cuda_fp16.h>
+
+#include "backend/gpu/dialect/scalars.h"
+
+// clang-format off
+#define DEVICE_FN     static __device__ __forceinline__
+#define UNROLL        _Pragma("unroll")
+#define DEVICE(T)     T*
+#define SHARED(T)     T*
+#define THREAD(T)     T*
+#define THREAD_REF(T) T&
+
+#define BUFFER(index, T, name) T* __restrict__ name
+#define KERNEL(name, max_threads, Params, ...)            \
+  extern "C" __global__ void __launch_bounds__(max_threads) \
+  name(__VA_ARGS__, const __grid_constant__ Params p)
+#define SHARED_ARRAY(T, name, n) __shared__ __align__(32) T name[n]
+
+#define k_group      blockIdx
+#define k_thread     threadIdx
+#define k_grid_size  gridDim
+#define k_group_size blockDim
+#define k_thread_in_group (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))
+#define k_lane       (k_thread_in_group & 31u)
+#define k_simdgroup  (k_thread_in_group >> 5)
+
+#define group_barrier()        __syncthreads()
+#define group_barrier_device() __syncthreads()
+#define simdgroup_barrier()    __syncwarp()
+// clang-format on
+
+namespace hearth::backend::gpu {
+
+using f16 = __half;
+struct bf16 {
+  u16 bits;
+};
+using f32x4 = float4;
+using u32x4 = uint4;
+
+// Numbers.
+DEVICE_FN f32 to_f32(f16 x) {
+  return __half2float(x);
+}
+DEVICE_FN f32 to_f32(bf16 x) {
+  return __uint_as_float(u32(x.bits) << 16);
+}
+DEVICE_FN f16 to_f16(f32 x) {
+  return __float2half_rn(x);
+}
+DEVICE_FN f16 f16_of_bits(u32 bits) {
+  return __ushort_as_half(static_cast<u16>(bits));
+}
+DEVICE_FN u32 bits_of_f32(f32 x) {
+  return __float_as_uint(x);
+}
+DEVICE_FN f32 f32_of_bits(u32 bits) {
+  return __uint_as_float(bits);
+}
+DEVICE_FN f32 fma_f32(f32 a, f32 b, f32 c) {
+  return __fmaf_rn(a, b, c);
+}
+DEVICE_FN f32 sqrt_f32(f32 x) {
+  return __fsqrt_rn(x);
+}
+DEVICE_FN f32 max_f32(f32 a, f32 b) {
+  return fmaxf(a, b);
+}
+DEVICE_FN u32 min_u32(u32 a, u32 b) {
+  return min(a, b);
+}
+DEVICE_FN u32 max_u32(u32 a, u32 b) {
+  return max(a, b);
+}
+
+// Vectors in memory.
+DEVICE_FN f32x4 load4(const f32* from) {
+  return *reinterpret_cast<const float4*>(from);
+}
+DEVICE_FN u32x4 load4(const u32* from) {
+  return *reinterpret_cast<const uint4*>(from);
+}
+DEVICE_FN void store4(f32* to, f32x4 value) {
+  *reinterpret_cast<float4*>(to) = value;
+}
+DEVICE_FN const u32* words(const u8* bytes) {
+  return reinterpret_cast<const u32*>(bytes);
+}
+DEVICE_FN const u16* halfwords(const u8* bytes) {
+  return reinterpret_cast<const u16*>(bytes);
+}
+
+// Collectives.
+inline constexpr u32 all_lanes = 0xffffffffu;
+
+DEVICE_FN f32 simd_sum_f32(f32 value) {
+  UNROLL for (u32 distance = 16; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(all_lanes, value, distance);
+  }
+  return value;
+}
+DEVICE_FN u32 simd_sum_u32(u32 value) {
+  return __reduce_add_sync(all_lanes, value);
+}
+DEVICE_FN f32 simd_max_f32(f32 value) {
+  UNROLL for (u32 distance = 16; distance > 0; distance /= 2) {
+    value = fmaxf(value, __shfl_xor_sync(all_lanes, value, distance));
+  }
+  return value;
+}
+DEVICE_FN f32 shuffle(f32 value, u32 lane) {
+  return __shfl_sync(all_lanes, value, lane);
+}
+DEVICE_FN u32 shuffle(u32 value, u32 lane) {
+  return __shfl_sync(all_lanes, value, lane);
+}
+DEVICE_FN f32 shuffle_xor(f32 value, u32 mask) {
+  return __shfl_xor_sync(all_lanes, value, mask);
+}
+DEVICE_FN u32 shuffle_xor(u32 value, u32 mask) {
+  return __shfl_xor_sync(all_lanes, value, mask);
+}
+
+}  // namespace hearth::backend::gpu

@@ -1,0 +1,34 @@
+#pragma once
+/// The language in which GPU kernels are written once for every target. A kernel file includes this
+/// header and nothing else but headers of parameters and of device functions; it is compiled as
+/// CUDA, as C++ for the emulator, and becomes part of the Metal library's source (which has no
+/// includes: cmake/MetalSource.cmake strings the files together). docs/howto/add-gpu-kernel.md has
+/// the rules.
+///
+/// Entry       KERNEL(name, max_threads, Params, BUFFER(0, const f32, x), ...) { ... }
+///             its parameters are `p`; threadgroups are multiples of 32 threads
+/// Numbers     u8 u16 u32 u64, i8 i16 i32 i64, f32; f16 and bf16 are storage: to_f32(), to_f16()
+/// Pointers    DEVICE(T) into buffers, SHARED(T) into the threadgroup's memory, THREAD(T) and
+///             THREAD_REF(T) to a thread's own variables; const belongs to T; no unary *
+/// Functions   DEVICE_FN, which takes pointers and positions as arguments
+/// Position    k_group, k_thread, k_grid_size, k_group_size (each .x .y .z), k_lane, k_simdgroup;
+///             in kernels alone
+/// Memory      SHARED_ARRAY(T, name, n) at the top of a kernel; 32 KiB in all, undefined at first
+/// Vectors     f32x4 and u32x4 (.x .y .z .w), load4(), store4() at multiples of 16 bytes;
+///             words() and halfwords() of aligned bytes
+/// Barriers    group_barrier() orders shared memory, group_barrier_device() device memory too,
+/// within
+///             the threadgroup; simdgroup_barrier()
+/// Collectives simd_sum_f32/u32, simd_max_f32, shuffle(), shuffle_xor(): by all 32 lanes
+/// Arithmetic  fma_f32, exp_f32, rsqrt_f32 ... (dialect/math.h): no contraction, no fast math
+/// Tiles       dialect/tiles.h
+/// Loops       UNROLL in front of a loop with a constant count
+
+#ifdef __CUDACC__
+#include "backend/gpu/dialect/cuda.h"
+#else
+#include "backend/gpu/dialect/emulator.h"
+#endif
+
+#include "backend/gpu/dialect/math.h"
+#include "backend/gpu/dialect/vectors.h"

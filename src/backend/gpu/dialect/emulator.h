@@ -1,0 +1,199 @@
+#pragma once
+/// The dialect as C++ for the emulator.
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "backend/gpu/dialect/scalars.h"
+#include "backend/gpu/emulator/emulated_kernel.h"
+#include "backend/gpu/emulator/lockstep.h"
+#include "base/half.h"
+
+// clang-format off
+#define DEVICE_FN     static inline
+#define UNROLL
+#define DEVICE(T)     ::hearth::backend::gpu::emulator::DevicePointer<T>
+#define SHARED(T)     ::hearth::backend::gpu::emulator::SharedPointer<T>
+#define THREAD(T)     T*
+#define THREAD_REF(T) T&
+
+#define BUFFER(index, T, name) DEVICE(T) name
+#define KERNEL(name, max_threads, Params, ...)                                                        \
+  static void name##_body(__VA_ARGS__, const Params& p, const emulator::Position& k_position);        \
+  extern const emulator::EmulatedKernel name##_emulated;                                              \
+  constinit const emulator::EmulatedKernel name##_emulated =                                          \
+      emulator::describe_kernel<&name##_body>(#name, max_threads, #__VA_ARGS__);                      \
+  static void name##_body(__VA_ARGS__, [[maybe_unused]] const Params& p,                              \
+                          [[maybe_unused]] const emulator::Position& k_position)
+#define SHARED_ARRAY(T, name, n)                                                                      \
+  const SHARED(T) name(emulator::shared_array(#name, sizeof(T), n, emulator::Site::current()), 0)
+
+#define k_group      k_position.group
+#define k_thread     k_position.thread
+#define k_grid_size  k_position.grid_size
+#define k_group_size k_position.group_size
+#define k_lane       k_position.lane
+#define k_simdgroup  k_position.simdgroup
+
+// The last parameter of whatever a fault is reported for.
+#define SITE ::hearth::backend::gpu::emulator::Site where = ::hearth::backend::gpu::emulator::Site::current()
+// clang-format on
+
+namespace hearth::backend::gpu {
+
+using f16 = Half;
+using bf16 = BFloat16;
+
+struct alignas(16) f32x4 {
+  f32 x, y, z, w;
+};
+struct alignas(16) u32x4 {
+  u32 x, y, z, w;
+};
+
+// Numbers.
+DEVICE_FN f32 to_f32(f16 x) {
+  return to_float(x);
+}
+DEVICE_FN f32 to_f32(bf16 x) {
+  return to_float(x);
+}
+DEVICE_FN f16 to_f16(f32 x) {
+  return to_half(x);
+}
+DEVICE_FN f16 f16_of_bits(u32 bits) {
+  return {static_cast<u16>(bits)};
+}
+DEVICE_FN u32 bits_of_f32(f32 x) {
+  return std::bit_cast<u32>(x);
+}
+DEVICE_FN f32 f32_of_bits(u32 bits) {
+  return std::bit_cast<f32>(bits);
+}
+DEVICE_FN f32 fma_f32(f32 a, f32 b, f32 c) {
+  return std::fma(a, b, c);
+}
+DEVICE_FN f32 sqrt_f32(f32 x) {
+  return std::sqrt(x);
+}
+DEVICE_FN f32 max_f32(f32 a, f32 b) {
+  return a > b ? a : b;
+}
+DEVICE_FN u32 min_u32(u32 a, u32 b) {
+  return a < b ? a : b;
+}
+DEVICE_FN u32 max_u32(u32 a, u32 b) {
+  return a > b ? a : b;
+}
+
+// Vectors in memory.
+template <emulator::AddressSpace space>
+f32x4 load4(emulator::CheckedPointer<const f32, space> from, SITE) {
+  return from.template load<f32x4>(where);
+}
+template <emulator::AddressSpace space>
+f32x4 load4(emulator::CheckedPointer<f32, space> from, SITE) {
+  return from.template load<f32x4>(where);
+}
+template <emulator::AddressSpace space>
+u32x4 load4(emulator::CheckedPointer<const u32, space> from, SITE) {
+  return from.template load<u32x4>(where);
+}
+template <emulator::AddressSpace space>
+void store4(emulator::CheckedPointer<f32, space> to, f32x4 value, SITE) {
+  to.store(value, where);
+}
+template <emulator::AddressSpace space>
+emulator::CheckedPointer<const u32, space> words(emulator::CheckedPointer<const u8, space> bytes) {
+  return bytes.template as<u32>();
+}
+
+template <emulator::AddressSpace space>
+emulator::CheckedPointer<const u16, space> halfwords(
+    emulator::CheckedPointer<const u8, space> bytes) {
+  return bytes.template as<u16>();
+}
+
+// Barriers and collectives.
+DEVICE_FN void group_barrier(SITE) {
+  emulator::group_barrier(where);
+}
+DEVICE_FN void group_barrier_device(SITE) {
+  emulator::group_barrier(where);
+}
+DEVICE_FN void simdgroup_barrier(SITE) {
+  emulator::simdgroup_barrier(where);
+}
+
+/// A butterfly: at distance 16, 8, 4, 2, 1.
+DEVICE_FN f32 simd_sum_f32(f32 value, SITE) {
+  return emulator::collective(value, where, [](const f32* given, f32* sums) {
+    std::array<f32, 32> now;
+    std::copy_n(given, 32, now.begin());
+    for (u32 distance = 16; distance > 0; distance /= 2) {
+      const auto before = now;
+      for (u32 i = 0; i < 32; ++i) {
+        now[i] = before[i] + before[i ^ distance];
+      }
+    }
+    std::copy_n(now.begin(), 32, sums);
+  });
+}
+DEVICE_FN u32 simd_sum_u32(u32 value, SITE) {
+  return emulator::collective(value, where, [](const u32* given, u32* sums) {
+    u32 sum = 0;
+    for (u32 i = 0; i < 32; ++i) {
+      sum += given[i];
+    }
+    std::fill_n(sums, 32, sum);
+  });
+}
+DEVICE_FN f32 simd_max_f32(f32 value, SITE) {
+  return emulator::collective(value, where, [](const f32* given, f32* maxima) {
+    f32 maximum = given[0];
+    for (u32 i = 1; i < 32; ++i) {
+      maximum = max_f32(maximum, given[i]);
+    }
+    std::fill_n(maxima, 32, maximum);
+  });
+}
+
+namespace emulator {
+/// The value of another lane, which may be a different one for every lane.
+template <class T>
+T value_of_lane(T value, u32 lane, Site where) {
+  if (lane >= simdgroup_lanes) {
+    fault_no_such_lane(lane, where);
+  }
+  struct Request {
+    T value;
+    u32 lane;
+  };
+  return std::bit_cast<Request>(collective(std::bit_cast<u64>(Request{value, lane}), where,
+                                           [](const u64* given, u64* taken) {
+                                             for (u32 i = 0; i < simdgroup_lanes; ++i) {
+                                               taken[i] =
+                                                   given[std::bit_cast<Request>(given[i]).lane];
+                                             }
+                                           }))
+      .value;
+}
+}  // namespace emulator
+
+DEVICE_FN f32 shuffle(f32 value, u32 lane, SITE) {
+  return emulator::value_of_lane(value, lane, where);
+}
+DEVICE_FN u32 shuffle(u32 value, u32 lane, SITE) {
+  return emulator::value_of_lane(value, lane, where);
+}
+DEVICE_FN f32 shuffle_xor(f32 value, u32 mask, SITE) {
+  return emulator::value_of_lane(value, emulator::current_lane->position.lane ^ mask, where);
+}
+DEVICE_FN u32 shuffle_xor(u32 value, u32 mask, SITE) {
+  return emulator::value_of_lane(value, emulator::current_lane->position.lane ^ mask, where);
+}
+
+}  // namespace hearth::backend::gpu

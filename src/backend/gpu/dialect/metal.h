@@ -1,0 +1,139 @@
+/// The dialect as Metal Shading Language 3.1. Not included by anything: the build puts it in front
+/// of the kernels (cmake/MetalSource.cmake), where what other targets take from dialect/scalars.h
+/// is here too.
+
+#include <metal_stdlib>
+using namespace metal;
+
+typedef uchar u8;
+typedef ushort u16;
+typedef uint u32;
+typedef ulong u64;
+typedef char i8;
+typedef short i16;
+typedef int i32;
+typedef long i64;
+typedef float f32;
+typedef half f16;
+typedef float4 f32x4;
+typedef uint4 u32x4;
+struct bf16 {
+  u16 bits;
+};
+
+// clang-format off
+#define DEVICE_FN     static inline
+#define UNROLL        _Pragma("clang loop unroll(full)")
+#define DEVICE(T)     device T*
+#define SHARED(T)     threadgroup T*
+#define THREAD(T)     thread T*
+#define THREAD_REF(T) thread T&
+
+#define BUFFER(index, T, name) device T* name [[buffer(index)]]
+#ifdef HEARTH_METAL_LINT  // clang's front end for OpenCL knows the keyword, not the attribute
+#define KERNEL_ENTRY(max_threads) kernel void
+#else
+#define KERNEL_ENTRY(max_threads) [[kernel, max_total_threads_per_threadgroup(max_threads)]] void
+#endif
+#define KERNEL(name, max_threads, Params, ...)                                \
+  KERNEL_ENTRY(max_threads) name(__VA_ARGS__, constant Params& p [[buffer(30)]], \
+      uint3 k_group [[threadgroup_position_in_grid]],                         \
+      uint3 k_thread [[thread_position_in_threadgroup]],                      \
+      uint3 k_grid_size [[threadgroups_per_grid]],                            \
+      uint3 k_group_size [[threads_per_threadgroup]],                         \
+      uint k_lane [[thread_index_in_simdgroup]],                              \
+      uint k_simdgroup [[simdgroup_index_in_threadgroup]])
+#define SHARED_ARRAY(T, name, n) threadgroup T name[n]
+
+#define group_barrier()        threadgroup_barrier(mem_flags::mem_threadgroup)
+#define group_barrier_device() threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup)
+#define simdgroup_barrier()    metal::simdgroup_barrier(mem_flags::mem_threadgroup)
+// clang-format on
+
+// Numbers.
+DEVICE_FN f32 to_f32(f16 x) {
+  return f32(x);
+}
+DEVICE_FN f32 to_f32(bf16 x) {
+  return as_type<f32>(u32(x.bits) << 16);
+}
+DEVICE_FN f16 to_f16(f32 x) {
+  return f16(x);
+}
+DEVICE_FN f16 f16_of_bits(u32 bits) {
+  return as_type<f16>(u16(bits));
+}
+DEVICE_FN u32 bits_of_f32(f32 x) {
+  return as_type<u32>(x);
+}
+DEVICE_FN f32 f32_of_bits(u32 bits) {
+  return as_type<f32>(bits);
+}
+DEVICE_FN f32 fma_f32(f32 a, f32 b, f32 c) {
+  return fma(a, b, c);
+}
+DEVICE_FN f32 sqrt_f32(f32 x) {
+  return precise::sqrt(x);
+}
+DEVICE_FN f32 max_f32(f32 a, f32 b) {
+  return fmax(a, b);
+}
+DEVICE_FN u32 min_u32(u32 a, u32 b) {
+  return min(a, b);
+}
+DEVICE_FN u32 max_u32(u32 a, u32 b) {
+  return max(a, b);
+}
+
+// Vectors, and vectors in memory.
+DEVICE_FN f32x4 make4(f32 x, f32 y, f32 z, f32 w) {
+  return float4(x, y, z, w);
+}
+DEVICE_FN f32x4 load4(DEVICE(const f32) from) {
+  return *(DEVICE(const f32x4))from;
+}
+DEVICE_FN f32x4 load4(SHARED(const f32) from) {
+  return *(SHARED(const f32x4))from;
+}
+DEVICE_FN u32x4 load4(DEVICE(const u32) from) {
+  return *(DEVICE(const u32x4))from;
+}
+DEVICE_FN void store4(DEVICE(f32) to, f32x4 value) {
+  *(DEVICE(f32x4))to = value;
+}
+DEVICE_FN void store4(SHARED(f32) to, f32x4 value) {
+  *(SHARED(f32x4))to = value;
+}
+DEVICE_FN DEVICE(const u32) words(DEVICE(const u8) bytes) {
+  return (DEVICE(const u32))bytes;
+}
+DEVICE_FN DEVICE(const u16) halfwords(DEVICE(const u8) bytes) {
+  return (DEVICE(const u16))bytes;
+}
+
+// Collectives. Sums are butterflies as on the other targets, since the order of simd_sum() is
+// nowhere written down.
+DEVICE_FN f32 shuffle(f32 value, u32 lane) {
+  return simd_shuffle(value, ushort(lane));
+}
+DEVICE_FN u32 shuffle(u32 value, u32 lane) {
+  return simd_shuffle(value, ushort(lane));
+}
+DEVICE_FN f32 shuffle_xor(f32 value, u32 mask) {
+  return simd_shuffle_xor(value, ushort(mask));
+}
+DEVICE_FN u32 shuffle_xor(u32 value, u32 mask) {
+  return simd_shuffle_xor(value, ushort(mask));
+}
+DEVICE_FN f32 simd_sum_f32(f32 value) {
+  UNROLL for (u32 distance = 16; distance > 0; distance /= 2) {
+    value += shuffle_xor(value, distance);
+  }
+  return value;
+}
+DEVICE_FN u32 simd_sum_u32(u32 value) {
+  return simd_sum(value);
+}
+DEVICE_FN f32 simd_max_f32(f32 value) {
+  return simd_max(value);
+}
