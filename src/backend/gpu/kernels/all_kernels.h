@@ -19,7 +19,6 @@
   X(matvec_q6_k)              \
   X(matvec_q8_0)              \
   X(rms_norm_f32)             \
-  X(rope_adjacent_f32)        \
-  X(rope_half_split_f32)      \
+  X(rope_f32)                 \
   X(router_f32)               \
   X(swiglu_f32)

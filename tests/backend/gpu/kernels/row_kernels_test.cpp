@@ -1,4 +1,5 @@
 #include <numeric>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -65,9 +66,8 @@ TEST(GpuGates, GiveTheBitsOfTheReference) {
 }
 
 TEST(GpuRope, GivesTheBitsOfTheReference) {
-  for (const auto& [kernel, pairing] :
-       {std::pair(KernelId::rope_adjacent_f32, graph::RopePairing::adjacent),
-        {KernelId::rope_half_split_f32, graph::RopePairing::half_split}}) {
+  for (const auto& [pairing, stride, gap] : {std::tuple(graph::RopePairing::adjacent, 2u, 1u),
+                                             {graph::RopePairing::half_split, 1u, 8u}}) {
     const graph::RopeParams params{.pairing = pairing, .head_dim = 24, .n_rot = 16};
     const Matrix x = random_matrix(5, 3 * 24, 1);
     const graph::OwnedStep step(5, 90);
@@ -83,9 +83,9 @@ TEST(GpuRope, GivesTheBitsOfTheReference) {
         angles.insert(angles.end(), {cosines[pair], sines[pair]});
       }
     }
-    const auto results =
-        run_everywhere(call(kernel, {contents(x.data), contents(step.positions), contents(angles)},
-                            RopeParams{.n_heads = 3, .head_dim = 24, .n_rot = 16}, {5}, {32}));
+    const auto results = run_everywhere(
+        call(KernelId::rope_f32, {contents(x.data), contents(step.positions), contents(angles)},
+             RopeParams{3, 24, 16, stride, gap}, {5}, {32}));
     EXPECT_EQ(values<float>(results[0]), expected.data);
   }
 }
