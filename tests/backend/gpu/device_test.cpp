@@ -107,6 +107,32 @@ TEST_P(GpuDevice, FillsPartsOfBuffers) {
   }
 }
 
+// The host's memory is read when the work runs, not when it is prepared.
+TEST_P(GpuDevice, CopiesWhatTheHostHasWrittenSinceTheListWasPrepared) {
+  const auto from = device_->allocate_host(256, "from").value();
+  const auto to = device_->allocate_host(256, "to").value();
+  CommandList list;
+  list.copy(whole(y_), whole(from));
+  list.barrier();
+  list.copy(whole(to), whole(y_));
+  const auto commands = device_->prepare(list).value();
+  for (const std::byte value : {std::byte{1}, std::byte{2}}) {
+    std::ranges::fill(from->host(), value);
+    EXPECT_TRUE(device_->wait(device_->submit(*commands).value(), no_time).value());
+    EXPECT_THAT(to->host(), testing::Each(value));
+  }
+}
+
+TEST_P(GpuDevice, CopiesAtOnceWithoutAList) {
+  EXPECT_TRUE(device_->copy({z_, 0, 128}, {a_, 0, 128}));
+  EXPECT_TRUE(device_->copy({z_, 128, 128}, {b_, 0, 128}));
+  const auto values = download(*device_, z_);
+  EXPECT_EQ(values.front(), 1.0f);
+  EXPECT_EQ(values.back(), 2.0f);
+  EXPECT_EQ(device_->copy({z_, 0, 128}, {z_, 64, 128}).error().message,
+            "copy: source and target overlap in 'z'");
+}
+
 TEST_P(GpuDevice, FindsEveryKindOfMissingBarrier) {
   CommandList read_after_write;
   add(read_after_write, whole(a_), whole(b_), whole(y_));

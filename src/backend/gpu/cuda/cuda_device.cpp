@@ -7,9 +7,9 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "backend/gpu/cuda/cuda_commands.h"
 #include "backend/gpu/cuda/driver.h"
 #include "backend/gpu/cuda/fatbin.h"
 #include "base/assert.h"
@@ -41,36 +41,27 @@ class CudaBuffer final : public Buffer {
   std::string label_;
 };
 
-/// A dispatch with its arguments where the driver wants to find them. Not movable: it holds
-/// addresses of its own members.
-struct Launch {
-  Launch(const DispatchCommand& from, Function kernel) : command(from), function(kernel) {
-    for (const BufferPart& part : command.buffers) {
-      addresses.push_back(part.addresses().begin);
-    }
-    for (Address& address : addresses) {
-      arguments.push_back(&address);
-    }
-    arguments.push_back(command.params.data());
+/// Memory of the host that the card reads and writes; both see it at the same address.
+class HostBuffer final : public Buffer {
+ public:
+  HostBuffer(std::shared_ptr<Driver> driver, std::span<std::byte> memory, std::string_view label)
+      : driver_(std::move(driver)), memory_(memory), label_(label) {}
+  ~HostBuffer() override {
+    driver_->enter();
+    driver_->api().free_host(memory_.data());
   }
-  Launch(const Launch&) = delete;
-  Launch& operator=(const Launch&) = delete;
 
-  DispatchCommand command;
-  Function function;
-  std::vector<Address> addresses;
-  std::vector<void*> arguments;  // pointers to the buffers' addresses, then to the parameters
-};
+  [[nodiscard]] std::string_view label() const override { return label_; }
+  [[nodiscard]] AddressRange addresses() const override {
+    const auto begin = reinterpret_cast<Address>(memory_.data());
+    return {begin, begin + memory_.size()};
+  }
+  [[nodiscard]] std::span<std::byte> host() override { return memory_; }
 
-/// What one command asks of the driver. A stream keeps the order, so barriers ask for nothing.
-using Step = std::variant<std::unique_ptr<Launch>, CopyCommand, FillCommand>;
-
-struct CudaCommands final : PreparedCommands {
-  explicit CudaCommands(CommandCounts counts) : n(counts) {}
-  [[nodiscard]] CommandCounts counts() const override { return n; }
-
-  CommandCounts n;
-  std::vector<Step> steps;
+ private:
+  std::shared_ptr<Driver> driver_;
+  std::span<std::byte> memory_;
+  std::string label_;
 };
 
 class CudaDevice final : public Device {
@@ -96,21 +87,21 @@ class CudaDevice final : public Device {
   [[nodiscard]] bool is_lost() const override { return is_lost_; }
 
   Result<std::shared_ptr<Buffer>> allocate(std::uint64_t bytes, std::string_view label) override;
+  Result<std::shared_ptr<Buffer>> allocate_host(std::uint64_t bytes,
+                                                std::string_view label) override;
   Result<std::shared_ptr<Buffer>> wrap(std::span<std::byte> memory,
                                        std::string_view label) override;
   Result<void> compile(KernelId kernel) override;
   Result<std::unique_ptr<PreparedCommands>> prepare(const CommandList& list) override;
   Result<Ticket> submit(PreparedCommands& commands) override;
   Result<bool> wait(Ticket ticket, std::chrono::nanoseconds timeout) override;
+  Result<void> copy(const BufferPart& to, const BufferPart& from) override;
   Result<void> upload(const BufferPart& to, std::span<const std::byte> from) override;
   Result<void> download(std::span<std::byte> to, const BufferPart& from) override;
 
  private:
   Result<void> enter() const;
   Result<Function> function_of(KernelId kernel);
-  Result<void> start(const std::unique_ptr<Launch>& launch);
-  Result<void> start(const CopyCommand& command);
-  Result<void> start(const FillCommand& command);
   /// An error of work on the card poisons the context: the device is lost.
   Result<void> check_work(Status status, std::string_view tried);
   void forget_until(std::uint64_t ticket);
@@ -137,6 +128,20 @@ Result<std::shared_ptr<Buffer>> CudaDevice::allocate(std::uint64_t bytes, std::s
   }
   HEARTH_TRY(driver_->check(status, "allocating memory"));
   return std::make_shared<CudaBuffer>(driver_, address, bytes, label);
+}
+
+Result<std::shared_ptr<Buffer>> CudaDevice::allocate_host(std::uint64_t bytes,
+                                                          std::string_view label) {
+  HEARTH_TRY(enter());
+  void* memory = nullptr;
+  const Status status = driver_->api().allocate_host(&memory, bytes, /*flags=*/0);
+  if (status == Status::out_of_memory) {
+    return fail(ErrorCode::out_of_memory, "cuda: no memory of the host for buffer '{}' of {} bytes",
+                label, bytes);
+  }
+  HEARTH_TRY(driver_->check(status, "allocating memory of the host"));
+  return std::make_shared<HostBuffer>(
+      driver_, std::span(static_cast<std::byte*>(memory), static_cast<std::size_t>(bytes)), label);
 }
 
 Result<std::shared_ptr<Buffer>> CudaDevice::wrap(std::span<std::byte> memory,
@@ -167,59 +172,32 @@ Result<void> CudaDevice::compile(KernelId kernel) {
 Result<std::unique_ptr<PreparedCommands>> CudaDevice::prepare(const CommandList& list) {
   HEARTH_TRY(enter());
   HEARTH_ASSIGN(const CommandCounts counts, check_commands(list));
-  auto prepared = std::make_unique<CudaCommands>(counts);
+  std::vector<Function> functions;
   for (const Command& command : list.commands()) {
     if (const auto* dispatch = std::get_if<DispatchCommand>(&command)) {
       HEARTH_ASSIGN(const Function function, function_of(dispatch->kernel));
-      prepared->steps.emplace_back(std::make_unique<Launch>(*dispatch, function));
-    } else if (const auto* copy = std::get_if<CopyCommand>(&command)) {
-      prepared->steps.emplace_back(*copy);
-    } else if (const auto* fill = std::get_if<FillCommand>(&command)) {
-      prepared->steps.emplace_back(*fill);
+      functions.push_back(function);
     }
   }
-  return prepared;
+  HEARTH_ASSIGN(auto commands, CudaCommands::record(driver_, list, counts, functions));
+  return std::unique_ptr<PreparedCommands>(std::move(commands));
 }
 
 Result<Ticket> CudaDevice::submit(PreparedCommands& commands) {
   HEARTH_TRY(enter());
   const auto* prepared = dynamic_cast<const CudaCommands*>(&commands);
   HEARTH_ASSERT(prepared != nullptr);  // of this device
-  for (const Step& step : prepared->steps) {
-    HEARTH_TRY(std::visit([this](const auto& each) { return start(each); }, step));
-  }
+  HEARTH_TRY(check_work(driver_->api().launch_graph(prepared->graph(), driver_->stream()),
+                        "submitting work"));
   constexpr unsigned without_timing = 2;
   Event event = nullptr;
   HEARTH_TRY(check_work(driver_->api().create_event(&event, without_timing), "making an event"));
   ++counters_.submissions;
   pending_.emplace_back(static_cast<std::uint64_t>(counters_.submissions), event);
   HEARTH_TRY(check_work(driver_->api().record_event(event, driver_->stream()), "submitting work"));
-  counters_.dispatches += prepared->n.dispatches;
-  counters_.barriers += prepared->n.barriers;
+  counters_.dispatches += prepared->counts().dispatches;
+  counters_.barriers += prepared->counts().barriers;
   return Ticket{pending_.back().first};
-}
-
-Result<void> CudaDevice::start(const std::unique_ptr<Launch>& launch) {
-  const auto& [command, function, addresses, arguments] = *launch;
-  const Dim3& grid = command.grid;
-  const Dim3& group = command.group_size;
-  const Status status = driver_->api().launch(
-      function, grid.x, grid.y, grid.z, group.x, group.y, group.z, /*shared_bytes=*/0,
-      driver_->stream(), const_cast<void**>(arguments.data()), /*extra=*/nullptr);
-  return check_work(status, kernel_info(command.kernel).name);
-}
-
-Result<void> CudaDevice::start(const CopyCommand& command) {
-  return check_work(
-      driver_->api().copy(command.to.addresses().begin, command.from.addresses().begin,
-                          command.to.bytes, driver_->stream()),
-      "copying on the card");
-}
-
-Result<void> CudaDevice::start(const FillCommand& command) {
-  return check_work(driver_->api().fill(command.to.addresses().begin, command.value,
-                                        command.to.bytes, driver_->stream()),
-                    "filling memory");
 }
 
 Result<bool> CudaDevice::wait(Ticket ticket, std::chrono::nanoseconds timeout) {
@@ -250,6 +228,14 @@ void CudaDevice::forget_until(std::uint64_t ticket) {
     driver_->api().destroy_event(pending_.front().second);
     pending_.pop_front();
   }
+}
+
+Result<void> CudaDevice::copy(const BufferPart& to, const BufferPart& from) {
+  HEARTH_TRY(enter());
+  HEARTH_TRY(check_copy(to, from));
+  return check_work(driver_->api().copy(to.addresses().begin, from.addresses().begin, to.bytes,
+                                        driver_->stream()),
+                    "copying on the card");
 }
 
 Result<void> CudaDevice::upload(const BufferPart& to, std::span<const std::byte> from) {

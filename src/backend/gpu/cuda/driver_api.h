@@ -29,6 +29,10 @@ using Module = struct ModuleTag*;      // CUmodule
 using Function = struct FunctionTag*;  // CUfunction
 using Stream = struct StreamTag*;      // CUstream
 using Event = struct EventTag*;        // CUevent
+using Graph = struct GraphTag*;        // CUgraph
+using GraphExec = struct ExecTag*;     // CUgraphExec
+
+enum class CaptureMode : int { relaxed = 2 };  // CUstreamCaptureMode
 
 enum class Attribute : int {  // CUdevice_attribute
   multiprocessors = 16,
@@ -54,13 +58,22 @@ enum class Attribute : int {  // CUdevice_attribute
   X(cuMemAlloc_v2, allocate, (Address * address, std::size_t bytes))                             \
   X(cuMemFree_v2, free, (Address address))                                                       \
   X(cuMemGetInfo_v2, memory_info, (std::size_t* free, std::size_t* total))                       \
+  X(cuMemHostAlloc, allocate_host, (void** memory, std::size_t bytes, unsigned flags))           \
+  X(cuMemFreeHost, free_host, (void* memory))                                                    \
   X(cuMemcpyHtoDAsync_v2, upload, (Address to, const void* from, std::size_t bytes, Stream))     \
   X(cuMemcpyDtoHAsync_v2, download, (void* to, Address from, std::size_t bytes, Stream))         \
-  X(cuMemcpyDtoDAsync_v2, copy, (Address to, Address from, std::size_t bytes, Stream))           \
+  X(cuMemcpyAsync, copy, (Address to, Address from, std::size_t bytes, Stream))                  \
   X(cuMemsetD8Async, fill, (Address to, unsigned char value, std::size_t bytes, Stream))         \
   X(cuStreamCreate, create_stream, (Stream * stream, unsigned flags))                            \
   X(cuStreamDestroy_v2, destroy_stream, (Stream stream))                                         \
   X(cuStreamSynchronize, synchronize, (Stream stream))                                           \
+  X(cuStreamBeginCapture_v2, begin_capture, (Stream stream, CaptureMode mode))                   \
+  X(cuStreamEndCapture, end_capture, (Stream stream, Graph * graph))                             \
+  X(cuGraphInstantiateWithFlags, instantiate,                                                    \
+    (GraphExec * exec, Graph graph, unsigned long long flags))                                   \
+  X(cuGraphDestroy, destroy_graph, (Graph graph))                                                \
+  X(cuGraphExecDestroy, destroy_exec, (GraphExec exec))                                          \
+  X(cuGraphLaunch, launch_graph, (GraphExec exec, Stream stream))                                \
   X(cuEventCreate, create_event, (Event * event, unsigned flags))                                \
   X(cuEventDestroy_v2, destroy_event, (Event event))                                             \
   X(cuEventRecord, record_event, (Event event, Stream stream))                                   \

@@ -86,12 +86,17 @@ class EmulatorDevice final : public Device {
   [[nodiscard]] bool is_lost() const override { return is_lost_; }
 
   Result<std::shared_ptr<Buffer>> allocate(std::uint64_t bytes, std::string_view label) override;
+  Result<std::shared_ptr<Buffer>> allocate_host(std::uint64_t bytes,
+                                                std::string_view label) override {
+    return allocate(bytes, label);
+  }
   Result<std::shared_ptr<Buffer>> wrap(std::span<std::byte> memory,
                                        std::string_view label) override;
   Result<void> compile(KernelId /*kernel*/) override { return {}; }
   Result<std::unique_ptr<PreparedCommands>> prepare(const CommandList& list) override;
   Result<Ticket> submit(PreparedCommands& commands) override;
   Result<bool> wait(Ticket ticket, std::chrono::nanoseconds timeout) override;
+  Result<void> copy(const BufferPart& to, const BufferPart& from) override;
   Result<void> upload(const BufferPart& to, std::span<const std::byte> from) override;
   Result<void> download(std::span<std::byte> to, const BufferPart& from) override;
 
@@ -218,6 +223,12 @@ Result<void> EmulatorDevice::run_one(const CopyCommand& command) {
 Result<void> EmulatorDevice::run_one(const FillCommand& command) {
   std::ranges::fill(memory_of(command.to), std::byte{command.value});
   return {};
+}
+
+Result<void> EmulatorDevice::copy(const BufferPart& to, const BufferPart& from) {
+  HEARTH_TRY(check_alive());
+  HEARTH_TRY(check_copy(to, from));
+  return run_one(CopyCommand{to, from});
 }
 
 Result<void> EmulatorDevice::upload(const BufferPart& to, std::span<const std::byte> from) {

@@ -60,6 +60,10 @@ class Device {
   /// Memory of at least one byte, at a multiple of 256. Its contents are undefined.
   /// Errors: out_of_memory, with what was asked for, what is in use and what there is.
   virtual Result<std::shared_ptr<Buffer>> allocate(std::uint64_t bytes, std::string_view label) = 0;
+  /// Memory of the host, of at least one byte, that the device copies from and to by itself:
+  /// Buffer::host() is its contents. For what changes with every submission. Errors: out_of_memory.
+  virtual Result<std::shared_ptr<Buffer>> allocate_host(std::uint64_t bytes,
+                                                        std::string_view label) = 0;
   /// Memory of the host as a buffer, without a copy; it must outlive the buffer. Errors:
   /// unsupported; invalid_argument unless it begins at a page.
   virtual Result<std::shared_ptr<Buffer>> wrap(std::span<std::byte> memory,
@@ -78,6 +82,10 @@ class Device {
   /// Errors: internal when work up to the ticket failed; each failure is told once.
   virtual Result<bool> wait(Ticket ticket, std::chrono::nanoseconds timeout) = 0;
 
+  /// Starts a copy, after all work submitted before.
+  /// Errors: invalid_argument for parts outside their buffers, of different length, or that
+  /// overlap; internal when the device is lost.
+  virtual Result<void> copy(const BufferPart& to, const BufferPart& from) = 0;
   /// Copies to and from the device, after all work submitted before.
   /// Errors: invalid_argument for a part outside its buffer, internal when the device failed.
   virtual Result<void> upload(const BufferPart& to, std::span<const std::byte> from) = 0;

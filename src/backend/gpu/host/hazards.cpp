@@ -49,17 +49,7 @@ class Accesses {
     return accesses;
   }
   Result<std::vector<Access>> operator()(const CopyCommand& command) const {
-    HEARTH_TRY(check_part("copy", command.to));
-    HEARTH_TRY(check_part("copy", command.from));
-    if (command.to.bytes != command.from.bytes) {
-      return fail(ErrorCode::invalid_argument, "copy: {} bytes to '{}', {} bytes from '{}'",
-                  command.to.bytes, command.to.buffer->label(), command.from.bytes,
-                  command.from.buffer->label());
-    }
-    if (command.to.addresses().overlaps(command.from.addresses())) {
-      return fail(ErrorCode::invalid_argument, "copy: source and target overlap in '{}'",
-                  command.to.buffer->label());
-    }
+    HEARTH_TRY(check_copy(command.to, command.from));
     return std::vector<Access>{
         {command.to.addresses(), true, "copy", command.to.buffer->label()},
         {command.from.addresses(), false, "copy", command.from.buffer->label()}};
@@ -88,6 +78,20 @@ std::string_view verb(const Access& access) {
 }
 
 }  // namespace
+
+Result<void> check_copy(const BufferPart& to, const BufferPart& from) {
+  HEARTH_TRY(check_part("copy", to));
+  HEARTH_TRY(check_part("copy", from));
+  if (to.bytes != from.bytes) {
+    return fail(ErrorCode::invalid_argument, "copy: {} bytes to '{}', {} bytes from '{}'", to.bytes,
+                to.buffer->label(), from.bytes, from.buffer->label());
+  }
+  if (to.addresses().overlaps(from.addresses())) {
+    return fail(ErrorCode::invalid_argument, "copy: source and target overlap in '{}'",
+                to.buffer->label());
+  }
+  return {};
+}
 
 Result<CommandCounts> check_commands(const CommandList& list) {
   CommandCounts counts;

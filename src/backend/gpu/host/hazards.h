@@ -24,6 +24,9 @@ struct CommandCounts {
 /// Errors: invalid_argument, which names both commands and the buffer.
 Result<CommandCounts> check_commands(const CommandList& list);
 
+/// For a copy on its own. Errors: invalid_argument.
+Result<void> check_copy(const BufferPart& to, const BufferPart& from);
+
 /// For uploads and downloads of `bytes`: the part lies inside its buffer and has that length.
 /// Errors: invalid_argument.
 Result<void> check_transfer(std::string_view command, const BufferPart& part, std::uint64_t bytes);

@@ -128,7 +128,7 @@ TEST(CudaDevice, IsLostAfterAFaultOfAKernel) {
   driver.launch_status = Status::illegal_address;
   const auto submitted = device->submit(*commands);
   ASSERT_FALSE(submitted);
-  EXPECT_EQ(submitted.error().message, "cuda: add_f32 failed: it said so (error 700)");
+  EXPECT_EQ(submitted.error().message, "cuda: submitting work failed: it said so (error 700)");
   EXPECT_TRUE(device->is_lost());
   driver.launch_status = Status::success;
   EXPECT_EQ(device->submit(*commands).error().message, "cuda: Fake H200 is lost, open it anew");

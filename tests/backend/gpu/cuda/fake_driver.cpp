@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -22,56 +23,149 @@ constexpr std::uintptr_t context_number = 0x100;
 constexpr std::uintptr_t module_number = 0x200;
 constexpr std::uintptr_t stream_number = 0x300;
 constexpr std::uintptr_t event_number = 0x400;
+constexpr std::uintptr_t graph_number = 0x500;
 
 Status expect(bool condition, const char* what) {
   EXPECT_TRUE(condition) << what;
   return condition ? Status::success : Status::illegal_address;
 }
 
+using Memory = std::map<Address, std::vector<std::byte>>;
+
 /// The allocation that holds an address, from there on.
-std::span<std::byte> memory_at(Address address) {
-  EXPECT_TRUE(has_context) << "a call without a context";
-  auto found = fake->memory.upper_bound(address);
-  if (found != fake->memory.begin()) {
+std::span<std::byte> find_memory(Memory& memory, Address address) {
+  auto found = memory.upper_bound(address);
+  if (found != memory.begin()) {
     auto& [begin, bytes] = *--found;
     if (address - begin < bytes.size()) {
       return std::span(bytes).subspan(address - begin);
     }
   }
-  ADD_FAILURE() << "an address that was never allocated";
   return {};
 }
+std::span<std::byte> memory_at(Address address) {
+  EXPECT_TRUE(has_context) << "a call without a context";
+  const auto on_card = find_memory(fake->memory, address);
+  const auto found = on_card.empty() ? find_memory(fake->host_memory, address) : on_card;
+  EXPECT_FALSE(found.empty()) << "an address that was never allocated";
+  return found;
+}
 
-Status copy(std::span<std::byte> to, const void* from, std::size_t bytes, Stream stream) {
-  if (bytes > to.size() || stream != handle<Stream>(stream_number)) {
-    return expect(false, "a copy beyond the memory, or on an unknown stream");
+/// Work on the stream: now, or later as part of the graph that is being captured.
+Status start(std::function<Status()> work, Stream stream) {
+  EXPECT_EQ(stream, handle<Stream>(stream_number)) << "an unknown stream";
+  if (!fake->captured) {
+    return work();
+  }
+  fake->captured->push_back(std::move(work));
+  return Status::success;
+}
+
+Status copy(std::span<std::byte> to, const void* from, std::size_t bytes) {
+  if (bytes > to.size()) {
+    return expect(false, "a copy beyond the memory");
   }
   std::memcpy(to.data(), from, bytes);
   return Status::success;
 }
 
+/// A launch with the arguments that the driver takes a copy of.
+struct FakeLaunch {
+  const emulator::EmulatedKernel& kernel;
+  std::vector<Address> addresses;
+  std::vector<std::byte> params;
+  Dim3 grid, group;
+
+  [[nodiscard]] Status operator()() const {
+    fake->launched.emplace_back(kernel.info.name);
+    if (fake->launch_status != Status::success) {
+      return fake->launch_status;
+    }
+    std::vector<emulator::MemoryRange> buffers;
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      const auto memory = memory_at(addresses[i]);
+      buffers.push_back({memory.data(), memory.size(), kernel.info.buffer_list[i].name});
+    }
+    const auto result = fake->emulator.run(kernel, buffers, params, grid, group);
+    EXPECT_TRUE(result) << result.error().message;
+    return result ? Status::success : Status::illegal_address;
+  }
+};
+
 Status launch(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
               unsigned group_x, unsigned group_y, unsigned group_z, unsigned shared_bytes,
               Stream stream, void** arguments, void** extra) {
-  const auto& kernel = *reinterpret_cast<const emulator::EmulatedKernel*>(function);
   EXPECT_EQ(shared_bytes, 0u);
   EXPECT_EQ(extra, nullptr);
-  EXPECT_EQ(stream, handle<Stream>(stream_number));
-  fake->launched.emplace_back(kernel.info.name);
-  if (fake->launch_status != Status::success) {
-    return fake->launch_status;
-  }
+  const auto& kernel = *reinterpret_cast<const emulator::EmulatedKernel*>(function);
+  FakeLaunch work{kernel, {}, {}, {grid_x, grid_y, grid_z}, {group_x, group_y, group_z}};
   // As the driver does: an address for every buffer, then the parameters.
-  std::vector<emulator::MemoryRange> buffers;
   for (std::uint32_t i = 0; i < kernel.info.n_buffers; ++i) {
-    const auto memory = memory_at(*static_cast<const Address*>(arguments[i]));
-    buffers.push_back({memory.data(), memory.size(), kernel.info.buffer_list[i].name});
+    work.addresses.push_back(*static_cast<const Address*>(arguments[i]));
   }
   const auto* params = static_cast<const std::byte*>(arguments[kernel.info.n_buffers]);
-  const auto result = fake->emulator.run(kernel, buffers, {params, kernel.info.param_bytes},
-                                         {grid_x, grid_y, grid_z}, {group_x, group_y, group_z});
-  EXPECT_TRUE(result) << result.error().message;
-  return result ? Status::success : Status::illegal_address;
+  work.params.assign(params, params + kernel.info.param_bytes);
+  return start(std::move(work), stream);
+}
+
+Status begin_capture(Stream stream, CaptureMode mode) {
+  fake->captured.emplace();
+  return expect(stream == handle<Stream>(stream_number) && mode == CaptureMode::relaxed,
+                "a capture of an unknown stream");
+}
+
+Status end_capture(Stream, Graph* graph) {
+  EXPECT_TRUE(fake->captured) << "no capture has begun";
+  fake->graph = *std::exchange(fake->captured, std::nullopt);
+  *graph = handle<Graph>(graph_number);
+  return Status::success;
+}
+
+/// Graphs that can be launched are told apart by their address.
+Status instantiate(GraphExec* exec, Graph graph, unsigned long long flags) {
+  EXPECT_EQ(graph, handle<Graph>(graph_number));
+  EXPECT_EQ(flags, 0u);
+  fake->graphs.push_back(std::make_unique<FakeGraph>(fake->graph));
+  *exec = reinterpret_cast<GraphExec>(fake->graphs.back().get());
+  return Status::success;
+}
+
+auto find_graph(GraphExec exec) {
+  return std::ranges::find_if(fake->graphs, [exec](const auto& graph) {
+    return reinterpret_cast<GraphExec>(graph.get()) == exec;
+  });
+}
+
+Status destroy_exec(GraphExec exec) {
+  const auto found = find_graph(exec);
+  if (found == fake->graphs.end()) {
+    return expect(false, "a graph that is not in use");
+  }
+  fake->graphs.erase(found);
+  return Status::success;
+}
+
+Status launch_graph(GraphExec exec, Stream stream) {
+  const auto found = find_graph(exec);
+  if (found == fake->graphs.end() || stream != handle<Stream>(stream_number)) {
+    return expect(false, "a graph that is not in use, or an unknown stream");
+  }
+  for (const auto& work : **found) {
+    if (const Status status = work(); status != Status::success) {
+      return status;
+    }
+  }
+  return Status::success;
+}
+
+Status allocate_host(void** memory, std::size_t bytes, unsigned /*flags*/) {
+  if (bytes > fake->memory_bytes) {
+    return Status::out_of_memory;
+  }
+  std::vector<std::byte> allocation(bytes, std::byte{0xff});
+  *memory = allocation.data();
+  fake->host_memory.emplace(reinterpret_cast<Address>(*memory), std::move(allocation));
+  return Status::success;
 }
 
 Status allocate(Address* address, std::size_t bytes) {
@@ -132,6 +226,8 @@ FakeDriver::~FakeDriver() {
   EXPECT_EQ(n_streams, 0);
   EXPECT_EQ(n_events, 0);
   EXPECT_TRUE(memory.empty());
+  EXPECT_TRUE(host_memory.empty());
+  EXPECT_TRUE(graphs.empty());
   fake = nullptr;
 }
 
@@ -201,22 +297,38 @@ DriverApi FakeDriver::api() {  // NOLINT(readability-function-size): a table
             }
             return Status::success;
           },
-      .upload = [](Address to, const void* from, std::size_t bytes,
-                   Stream stream) { return copy(memory_at(to), from, bytes, stream); },
+      .allocate_host = allocate_host,
+      .free_host =
+          [](void* memory) {
+            return expect(fake->host_memory.erase(reinterpret_cast<Address>(memory)) == 1,
+                          "memory of the host that is not in use");
+          },
+      .upload =
+          [](Address to, const void* from, std::size_t bytes, Stream stream) {
+            return start([=] { return copy(memory_at(to), from, bytes); }, stream);
+          },
       .download =
           [](void* to, Address from, std::size_t bytes, Stream stream) {
-            return copy({static_cast<std::byte*>(to), bytes}, memory_at(from).data(), bytes,
-                        stream);
+            return start(
+                [=] {
+                  return copy({static_cast<std::byte*>(to), bytes}, memory_at(from).data(), bytes);
+                },
+                stream);
           },
       .copy =
           [](Address to, Address from, std::size_t bytes, Stream stream) {
-            return copy(memory_at(to), memory_at(from).data(), bytes, stream);
+            return start([=] { return copy(memory_at(to), memory_at(from).data(), bytes); },
+                         stream);
           },
       .fill =
-          [](Address to, unsigned char value, std::size_t bytes, Stream) {
-            const auto target = memory_at(to);
-            std::fill_n(target.begin(), std::min(bytes, target.size()), std::byte{value});
-            return expect(bytes <= target.size(), "a fill beyond the memory");
+          [](Address to, unsigned char value, std::size_t bytes, Stream stream) {
+            return start(
+                [=] {
+                  const auto target = memory_at(to);
+                  std::fill_n(target.begin(), std::min(bytes, target.size()), std::byte{value});
+                  return expect(bytes <= target.size(), "a fill beyond the memory");
+                },
+                stream);
           },
       .create_stream = [](Stream* stream,
                           unsigned) { return make(stream, stream_number, fake->n_streams); },
@@ -226,6 +338,13 @@ DriverApi FakeDriver::api() {  // NOLINT(readability-function-size): a table
           [](Stream stream) {
             return expect(stream == handle<Stream>(stream_number), "an unknown stream");
           },
+      .begin_capture = begin_capture,
+      .end_capture = end_capture,
+      .instantiate = instantiate,
+      .destroy_graph =
+          [](Graph graph) { return expect(graph == handle<Graph>(graph_number), "no graph"); },
+      .destroy_exec = destroy_exec,
+      .launch_graph = launch_graph,
       .create_event = [](Event* event,
                          unsigned) { return make(event, event_number, fake->n_events); },
       .destroy_event = [](Event event) { return give_back(event, event_number, fake->n_events); },

@@ -4,7 +4,10 @@
 /// never given out, or was given back, is a failure of the test.
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +15,9 @@
 #include "backend/gpu/emulator/emulator.h"
 
 namespace hearth::backend::gpu::cuda {
+
+/// Work of a graph, in order.
+using FakeGraph = std::vector<std::function<Status()>>;
 
 /// What the driver is asked to do wrong, and what it has seen. One at a time.
 struct FakeDriver {
@@ -34,6 +40,10 @@ struct FakeDriver {
   int n_streams = 0;
   int n_events = 0;
   std::map<Address, std::vector<std::byte>> memory;
+  std::map<Address, std::vector<std::byte>> host_memory;
+  std::optional<FakeGraph> captured;  // so far, while a stream is captured
+  FakeGraph graph;                    // captured last
+  std::vector<std::unique_ptr<FakeGraph>> graphs;
   std::vector<std::string> launched;  // kernels, in order
   emulator::Emulator emulator{{}};
 };
