@@ -1,5 +1,4 @@
-/// `hearth bench`: prefill and decode speed, beside the speed at which the same threads read
-/// memory.
+/// `hearth bench`: prefill and decode speed, beside the speed at which the same device reads memory.
 
 #include <algorithm>
 #include <cstddef>
@@ -14,8 +13,6 @@
 #include <nlohmann/json.hpp>
 
 #include "answer.h"
-#include "backend/cpu/machine.h"
-#include "backend/cpu/read_stream.h"
 #include "backend/reference/reference_backend.h"
 #include "base/assert.h"
 #include "base/fail.h"
@@ -53,7 +50,6 @@ constexpr std::string_view prose =
 
 constexpr std::int64_t n_checked = 64;  // greedy tokens compared with the reference
 constexpr std::int64_t n_check_prompt = 16;
-constexpr std::int64_t stream_bytes = 512 << 20;  // well above the last-level caches of today
 constexpr double max_stream_spread = 0.2;         // beyond it, neighbours disturbed the run
 
 /// `n` tokens of prose, repeated as often as needed.
@@ -138,17 +134,15 @@ Result<Samples> measure(const OpenModel& open, const BenchOptions& options,
   token_bytes = bytes_per_token(cost, options.n_decode);
   HEARTH_ASSIGN(const auto prompt, prose_tokens(model, options.n_prompt));
   const std::vector<TokenId> first_token(prompt.begin(), prompt.begin() + 1);
-  const int n_threads =
-      options.model.n_threads > 0 ? options.model.n_threads : backend::cpu::available_cores();
-  backend::cpu::ReadStream stream(n_threads, stream_bytes);
-  stream.measure();
+  HEARTH_ASSIGN(const auto stream, open.backend->read_stream());
+  HEARTH_TRY(stream->measure());
 
   Samples samples;
   for (int round = 0; round <= options.n_rounds; ++round) {
     HEARTH_ASSIGN(const auto prefill, generate(*engine, prompt, 1));
-    const double before = stream.measure();
+    HEARTH_ASSIGN(const double before, stream->measure());
     HEARTH_ASSIGN(const auto decode, generate(*engine, first_token, options.n_decode));
-    const double after = stream.measure();
+    HEARTH_ASSIGN(const double after, stream->measure());
     if (round == 0) {
       continue;  // warm-up: page cache, plans, clocks
     }
@@ -184,7 +178,7 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
   if (options.json) {
     const nlohmann::ordered_json json{
         {"model", replace_invalid_utf8(open.model->name())},
-        {"backend", open.backend->description()},
+        {"device", open.device()},
         {"rounds", options.n_rounds},
         {"checked_tokens", options.no_check ? 0 : n_checked},
         {"n_prompt", options.n_prompt},
@@ -199,7 +193,7 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
     console.out << json.dump(2) << '\n';
   } else {
     std::ostream& out = console.out;
-    out << format("{}, {}, {} rounds\n", printable(open.model->name()), open.backend->description(),
+    out << format("{}, {}, {} rounds\n", printable(open.model->name()), open.device(),
                   options.n_rounds);
     print_line(out, format("prefill {}", options.n_prompt), samples.prefill, 1, "tokens/s");
     print_line(out, format("decode {}", options.n_decode), samples.decode, 1, "tokens/s");

@@ -1,40 +1,19 @@
 #include "model_options.h"
 
-#include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "backend/cpu/cpu_backend.h"
-#include "backend/reference/reference_backend.h"
-#include "base/assert.h"
+#include "base/format.h"
+#include "devices.h"
 #include "find_model.h"
 #include "quant/types/q4_0.h"
 #include "quant/types/q8_0.h"
 
 namespace hearth::app {
 namespace {
-
-using BackendResult = Result<std::unique_ptr<backend::Backend>>;
-
-struct BackendEntry {
-  const char* name;
-  BackendResult (*make)(const ModelOptions& options);
-};
-
-constexpr std::array backends{
-    BackendEntry{"cpu",
-                 [](const ModelOptions& options) {
-                   return backend::make_cpu_backend(
-                       {.n_threads = options.n_threads, .layout = options.layout});
-                 }},
-    BackendEntry{
-        "reference",
-        [](const ModelOptions&) -> BackendResult { return backend::make_reference_backend(); }},
-};
 
 const std::map<std::string, DType> kv_types{{"f32", DType::f32},
                                             {"f16", DType::f16},
@@ -68,13 +47,18 @@ void add_backend_options(CLI::App& app, ModelOptions& options) {
                  "(left in the file), or auto (tiles if they fit into memory)")
       ->transform(CLI::Transformer(layouts).description(""))
       ->default_str("auto");
-  std::vector<std::string> names;
-  for (const auto& entry : backends) {
-    names.emplace_back(entry.name);
-  }
-  app.add_option("--backend", options.backend, "What computes: cpu or reference (slow)")
-      ->check(CLI::IsMember(names))
+  app.add_option(
+         "--device", options.device,
+         "What computes: auto (an NVIDIA card if it can run the model, else the processor), "
+         "cpu, cuda, emulator (the GPU's kernels on the processor, slow) or reference "
+         "(slow)")
+      ->check(CLI::IsMember(device_names()).description(""))
       ->capture_default_str();
+}
+
+std::string OpenModel::device() const {
+  return device_reason.empty() ? backend->description()
+                               : format("{} ({})", backend->description(), device_reason);
 }
 
 std::int64_t OpenModel::weight_bytes() const {
@@ -88,12 +72,10 @@ std::int64_t OpenModel::weight_bytes() const {
 Result<OpenModel> open_model(const ModelOptions& options) {
   HEARTH_ASSIGN(const auto path, find_model(options.model, model_cache()));
   HEARTH_ASSIGN(auto model, model::Model::open(path));
-  const auto* entry = std::find_if(backends.begin(), backends.end(), [&](const auto& candidate) {
-    return candidate.name == options.backend;
-  });
-  HEARTH_ASSERT(entry != backends.end());  // the parser has checked the name
-  HEARTH_ASSIGN(auto backend, entry->make(options));
-  return OpenModel{std::move(model), std::move(backend)};
+  HEARTH_ASSIGN(auto device, open_device(options.device,
+                                         {.n_threads = options.n_threads, .layout = options.layout},
+                                         model->weights()));
+  return OpenModel{std::move(model), std::move(device.backend), std::move(device.reason)};
 }
 
 }  // namespace hearth::app

@@ -21,19 +21,23 @@ struct ModelOptions {
   std::string model;
   int n_threads = 0;  // 0: every core this process may use
   DType kv_dtype = DType::f16;
-  std::string backend = "cpu";
+  std::string device = "auto";
   backend::WeightLayout layout = backend::WeightLayout::automatic;
 };
 
 /// Adds the argument MODEL alone.
 void add_model_argument(CLI::App& app, std::string& model);
-/// Adds --threads, --kv-type, --weights and --backend. `options` must outlive `app`.
+/// Adds --threads, --kv-type, --weights and --device. `options` must outlive `app`.
 void add_backend_options(CLI::App& app, ModelOptions& options);
 
 /// A model on a backend. Move-only.
 struct OpenModel {
   std::unique_ptr<const model::Model> model;
   std::unique_ptr<backend::Backend> backend;
+  std::string device_reason;  // why the backend was chosen, if not by the user
+
+  /// One line for people: the backend, and why it was chosen.
+  [[nodiscard]] std::string device() const;
 
   /// Bytes of weights in the file mapping.
   [[nodiscard]] std::int64_t weight_bytes() const;

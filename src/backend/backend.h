@@ -56,7 +56,17 @@ class Session {
   [[nodiscard]] virtual std::string description() const = 0;
 };
 
-/// A device. It must outlive its sessions, as they must outlive their executables.
+/// How fast a device reads its memory: the denominator of every decode speed, because a decode step
+/// reads all weights once. One thread at a time.
+class ReadStream {
+ public:
+  virtual ~ReadStream() = default;
+
+  /// Bytes per second. Reads far more than any cache holds.
+  virtual Result<double> measure() = 0;
+};
+
+/// A device. It must outlive its sessions and read streams, as they must outlive their executables.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -67,10 +77,17 @@ class Backend {
   /// How plans for this backend are made.
   [[nodiscard]] virtual plan::Options plan_options() const = 0;
 
+  /// Whether a model can run here, as far as its weights tell. Errors: unsupported, which names a
+  /// weight; out_of_memory.
+  [[nodiscard]] virtual Result<void> check(const graph::WeightTable& weights) const = 0;
+
   /// Brings a model onto the device: maps, uploads or repacks the weights and allocates the caches,
   /// whose descs have passed check(). Errors: out_of_memory, unsupported.
   virtual Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,
                                                 const graph::CacheDescs& caches) = 0;
+
+  /// Errors: out_of_memory; unsupported by a backend that is not meant to be fast.
+  virtual Result<std::unique_ptr<ReadStream>> read_stream() = 0;
 };
 
 }  // namespace hearth::backend

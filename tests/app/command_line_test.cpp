@@ -65,7 +65,7 @@ TEST(CommandLine, RefusesWhatItCannotUnderstandWithOneLineAndAHint) {
       {"run", "model", "--frobnicate"},
       {"run", "model", "--temperature", "warm"},
       {"run", "model", "--kv-type", "q3"},
-      {"run", "model", "--backend", "abacus"},
+      {"run", "model", "--device", "abacus"},
       {"run", "model", "--context", "0"},
       {"run", "model", "--threads", "0"},
       {"run", "model", "one", "two"},

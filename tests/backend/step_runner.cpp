@@ -26,14 +26,12 @@ struct Step {
   std::vector<std::int32_t> logit_rows;
 };
 
-/// The chunk [begin, begin + chunk) of every sequence, one row of each in turn.
+/// The chunk [begin, begin + chunk) of every sequence, one sequence after another, the last first.
 Step make_step(const std::vector<Tokens>& prompts, std::size_t begin, const Schedule& schedule) {
   Step step;
-  for (std::size_t position = begin; position < begin + schedule.chunk; ++position) {
-    for (std::size_t i = 0; i < prompts.size(); ++i) {
-      if (position >= prompts[i].size()) {
-        continue;
-      }
+  for (std::size_t i = prompts.size(); i-- > 0;) {
+    const std::size_t end = std::min(begin + schedule.chunk, prompts[i].size());
+    for (std::size_t position = begin; position < end; ++position) {
       if (position % schedule.logits_every == 0 || position + 1 == prompts[i].size()) {
         step.logit_rows.push_back(static_cast<std::int32_t>(step.tokens.size()));
       }

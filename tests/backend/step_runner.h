@@ -26,8 +26,8 @@ struct Schedule {
 /// Logits of each position that asked for them, by sequence; empty for the others.
 using Logits = std::vector<std::vector<std::vector<float>>>;
 
-/// Runs all sequences side by side in a fresh session: each step takes a chunk of each, their rows
-/// dealt in turn, and their cache blocks lie scattered.
+/// Runs all sequences side by side in a fresh session: each step takes a chunk of each, and their
+/// cache blocks lie scattered.
 Logits run_schedule(Backend& backend, const graph::TinyModel& model, DType kv_dtype,
                     const std::vector<Tokens>& sequences, const Schedule& schedule);
 

@@ -30,7 +30,7 @@ class Run(Files):
             with self.subTest(model.name):
                 options = ("the the", "--raw", "--temperature", 0, "-n", 16, "--json")
                 fast = hearth("run", model, *options)
-                slow = hearth("run", model, *options, "--backend", "reference")
+                slow = hearth("run", model, *options, "--device", "reference")
                 self.assertEqual((fast.code, slow.code), (0, 0), fast.talk + slow.talk)
                 self.assertEqual(json.loads(fast.out)["tokens"], json.loads(slow.out)["tokens"])
 
@@ -219,7 +219,7 @@ class Synth(Files):
                                  json.loads(hearth("show", model, "--json").out)["tensor_bytes"])  # fmt: skip
                 options = ("hi", "--temperature", 0, "-n", 4, "--json")
                 fast = hearth("run", model, *options)
-                slow = hearth("run", model, *options, "--backend", "reference")
+                slow = hearth("run", model, *options, "--device", "reference")
                 self.assertEqual((fast.code, slow.code), (0, 0), fast.talk + slow.talk)
                 self.assertEqual(json.loads(fast.out)["tokens"], json.loads(slow.out)["tokens"])
 
@@ -264,7 +264,7 @@ class Measure(Files):
     def test_perplexity_is_what_the_reference_finds(self):
         text = self.file("text.txt", ("the river and the " * 60).encode())
         found = json.loads(hearth("perplexity", TINY, text, "-c", 64, "--json").out)
-        expected = json.loads(hearth("perplexity", TINY, text, "-c", 64, "--json", "--backend", "reference").out)
+        expected = json.loads(hearth("perplexity", TINY, text, "-c", 64, "--json", "--device", "reference").out)
         self.assertAlmostEqual(found["perplexity"], expected["perplexity"], delta=1e-4 * expected["perplexity"])
         self.assertEqual(found["n_scored"], found["n_contexts"] * 31)
         plain = hearth("perplexity", TINY, text, "-c", 64)

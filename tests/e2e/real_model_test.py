@@ -57,7 +57,7 @@ class RealModel(unittest.TestCase):
     def test_answers_as_the_reference_does(self):
         prompt = LONG_ANSWERS[NAME]
         fast = greedy(prompt, "-n", N_COMPARED)
-        slow = greedy(prompt, "-n", N_COMPARED, "--backend", "reference")
+        slow = greedy(prompt, "-n", N_COMPARED, "--device", "reference")
         self.assertEqual(len(slow["tokens"]), N_COMPARED)
         self.assertEqual(fast["tokens"], slow["tokens"])
 

@@ -9,6 +9,7 @@
 #include "backend/cpu/layout_choice.h"
 #include "backend/cpu/machine.h"
 #include "backend/cpu/packed_weights.h"
+#include "backend/cpu/read_stream.h"
 #include "backend/cpu/thread_pool.h"
 #include "base/assert.h"
 #include "base/checked.h"
@@ -162,6 +163,8 @@ class CpuSession final : public Session {
   Workspace workspace_;
 };
 
+constexpr std::int64_t stream_bytes = 512 << 20;  // well above the last-level caches of today
+
 class CpuBackend final : public Backend {
  public:
   CpuBackend(KernelSet kernels, int n_threads, WeightLayout layout)
@@ -172,11 +175,17 @@ class CpuBackend final : public Backend {
     return format("CPU, {} threads, {} kernels", pool_.n_threads(), kernels_.name);
   }
   [[nodiscard]] plan::Options plan_options() const override { return {.fuse = true}; }
+  [[nodiscard]] Result<void> check(const graph::WeightTable& /*weights*/) const override {
+    return {};  // what has no kernel of its own is read in place
+  }
 
   Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,
                                         const graph::CacheDescs& caches) override {
     return std::make_unique<CpuSession>(weights, caches, kernels_, pool_,
                                         choose_layout(layout_, weights, available_memory()));
+  }
+  Result<std::unique_ptr<ReadStream>> read_stream() override {
+    return std::make_unique<CpuReadStream>(pool_.n_threads(), stream_bytes);
   }
 
  private:

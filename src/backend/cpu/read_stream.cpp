@@ -32,7 +32,7 @@ std::uint64_t sum_of_words(const std::uint64_t* words, std::int64_t n_chunks) {
 
 }  // namespace
 
-ReadStream::ReadStream(int n_threads, std::int64_t n_bytes) : pool_(n_threads), buffer_(n_bytes) {
+CpuReadStream::CpuReadStream(int n_threads, std::int64_t n_bytes) : pool_(n_threads), buffer_(n_bytes) {
   advise_huge_pages(buffer_.bytes());
   pool_.run([this](const Worker& worker) {
     const auto chunks = worker.share(buffer_.size() / chunk_bytes);
@@ -41,7 +41,7 @@ ReadStream::ReadStream(int n_threads, std::int64_t n_bytes) : pool_(n_threads), 
   });
 }
 
-double ReadStream::measure() {
+Result<double> CpuReadStream::measure() {
   std::atomic<std::uint64_t> sum{0};
   const auto start = std::chrono::steady_clock::now();
   pool_.run([&](const Worker& worker) {

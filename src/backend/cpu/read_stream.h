@@ -2,21 +2,21 @@
 
 #include <cstdint>
 
+#include "backend/backend.h"
 #include "backend/cpu/thread_pool.h"
 #include "tensor/buffer.h"
 
 namespace hearth::backend::cpu {
 
-/// How fast the threads of a pool read memory together: the denominator of every decode speed,
-/// because a decode step reads all weights once. One thread at a time.
-class ReadStream {
+/// How fast the threads of a pool of its own read memory together.
+class CpuReadStream final : public ReadStream {
  public:
   /// `n_bytes` should be several times the last-level cache; each thread touches its own part
   /// first.
-  ReadStream(int n_threads, std::int64_t n_bytes);
+  CpuReadStream(int n_threads, std::int64_t n_bytes);
 
-  /// Reads the whole buffer once and returns bytes per second.
-  double measure();
+  /// Reads the whole buffer once.
+  Result<double> measure() override;
 
  private:
   ThreadPool pool_;

@@ -93,10 +93,16 @@ class ReferenceBackend final : public Backend {
     return "reference interpreter, one thread, plain loops";
   }
   [[nodiscard]] plan::Options plan_options() const override { return {.fuse = false}; }
+  [[nodiscard]] Result<void> check(const graph::WeightTable& /*weights*/) const override {
+    return {};
+  }
 
   Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,
                                         const graph::CacheDescs& caches) override {
     return std::make_unique<ReferenceSession>(weights, caches);
+  }
+  Result<std::unique_ptr<ReadStream>> read_stream() override {
+    return fail(ErrorCode::unsupported, "the reference backend is a definition, not to be timed");
   }
 };
 

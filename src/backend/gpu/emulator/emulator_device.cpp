@@ -16,7 +16,6 @@
 namespace hearth::backend::gpu::emulator {
 namespace {
 
-constexpr std::size_t buffer_alignment = 256;
 constexpr std::uintptr_t page_bytes = 4096;
 
 /// Bytes in use, shared by the device and its buffers.

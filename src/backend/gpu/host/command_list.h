@@ -17,6 +17,9 @@
 
 namespace hearth::backend::gpu {
 
+/// Bytes at a multiple of which buffers begin.
+inline constexpr std::int64_t buffer_alignment = 256;
+
 /// Memory of a device. Freed with the last owner; who waits for work that uses it, owns it.
 class Buffer {
  public:

@@ -57,7 +57,7 @@ class Device {
   [[nodiscard]] virtual const Capabilities& capabilities() const = 0;
   [[nodiscard]] virtual Counters counters() const = 0;
 
-  /// Memory of at least one byte, at a multiple of 256. Its contents are undefined.
+  /// Memory of at least one byte, at a multiple of buffer_alignment. Its contents are undefined.
   /// Errors: out_of_memory, with what was asked for, what is in use and what there is.
   virtual Result<std::shared_ptr<Buffer>> allocate(std::uint64_t bytes, std::string_view label) = 0;
   /// Memory of the host, of at least one byte, that the device copies from and to by itself:

@@ -22,6 +22,15 @@ const KernelInfo& kernel_info(KernelId id) {
   return kernels[static_cast<std::size_t>(id)]->info;
 }
 
+std::optional<KernelId> find_kernel(std::string_view name) {
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (kernels[i]->info.name == name) {
+      return static_cast<KernelId>(i);
+    }
+  }
+  return std::nullopt;
+}
+
 std::span<const emulator::EmulatedKernel* const> all_kernels() {
   return kernels;
 }

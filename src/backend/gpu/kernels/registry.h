@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -18,6 +19,9 @@ enum class KernelId : std::uint8_t {
 
 /// What a caller has to know of a kernel, the same for every device.
 const KernelInfo& kernel_info(KernelId id);
+
+/// The kernel of that name, if there is one.
+std::optional<KernelId> find_kernel(std::string_view name);
 
 /// All kernels in the order of their ids, and as the emulator runs them.
 std::span<const emulator::EmulatedKernel* const> all_kernels();

@@ -1,0 +1,70 @@
+#include "devices.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "backend/gpu/emulator/emulator_device.h"
+#include "backend/gpu/executor/gpu_backend.h"
+#include "backend/reference/reference_backend.h"
+#include "base/assert.h"
+#include "base/format.h"
+
+namespace hearth::app {
+namespace {
+
+using BackendResult = Result<std::unique_ptr<backend::Backend>>;
+
+struct Device {
+  const char* name;
+  BackendResult (*open)(const backend::CpuOptions& cpu);
+};
+
+constexpr std::array devices{
+    Device{"cpu", [](const backend::CpuOptions& cpu) { return backend::make_cpu_backend(cpu); }},
+    Device{"cuda", [](const backend::CpuOptions&) { return backend::make_cuda_backend(0); }},
+    Device{"emulator",
+           [](const backend::CpuOptions& cpu) -> BackendResult {
+             return backend::make_gpu_backend(backend::gpu::emulator::open_emulator_device(
+                 {.n_workers = std::max(cpu.n_threads, 1)}));
+           }},
+    Device{"reference",
+           [](const backend::CpuOptions&) -> BackendResult {
+             return backend::make_reference_backend();
+           }},
+};
+
+/// An NVIDIA card that can run these weights.
+BackendResult open_card_for(const graph::WeightTable& weights) {
+  HEARTH_ASSIGN(auto backend, backend::make_cuda_backend(0));
+  HEARTH_TRY(backend->check(weights));
+  return backend;
+}
+
+}  // namespace
+
+std::vector<std::string> device_names() {
+  std::vector<std::string> names{"auto"};
+  for (const auto& device : devices) {
+    names.emplace_back(device.name);
+  }
+  return names;
+}
+
+Result<ChosenDevice> open_device(const std::string& name, const backend::CpuOptions& cpu,
+                                 const graph::WeightTable& weights) {
+  if (name != "auto") {
+    const auto* found = std::ranges::find(devices, name, &Device::name);
+    HEARTH_ASSERT(found != devices.end());  // the parser has checked the name
+    HEARTH_ASSIGN(auto backend, found->open(cpu));
+    return ChosenDevice{std::move(backend), ""};
+  }
+  auto card = open_card_for(weights);
+  if (card) {
+    return ChosenDevice{std::move(*card), "the first card that the NVIDIA driver sees"};
+  }
+  HEARTH_ASSIGN(auto backend, backend::make_cpu_backend(cpu));
+  return ChosenDevice{std::move(backend), format("no card: {}", card.error().message)};
+}
+
+}  // namespace hearth::app

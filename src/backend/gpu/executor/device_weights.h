@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/gpu/host/device.h"
+#include "graph/value.h"
+
+namespace hearth::backend::gpu {
+
+/// A model's weights on a device, each as the file stores it.
+class DeviceWeights {
+ public:
+  /// Uploads all of them. Weights that share their data in the file share it here. Errors:
+  /// out_of_memory; internal when the device failed.
+  static Result<DeviceWeights> create(Device& device, const graph::WeightTable& weights);
+
+  [[nodiscard]] const BufferPart& part(graph::WeightId id) const {
+    return parts_[graph::index(id)];
+  }
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::vector<BufferPart> parts_;  // by WeightId, in one buffer
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace hearth::backend::gpu

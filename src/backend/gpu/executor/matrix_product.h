@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+
+#include "backend/gpu/executor/matrix_input.h"
+#include "backend/gpu/kernels/product.h"
+
+namespace hearth::backend::gpu {
+
+/// What a product's results are multiplied by.
+struct ProductGate {
+  std::uint32_t kind = PRODUCT_NO_GATE;
+  graph::ActivationKind activation{};
+  BufferPart value;
+};
+
+/// The experts that rows have chosen.
+struct ProductExperts {
+  graph::ValueId routing{};
+  std::int64_t first_row = 0;  // of each expert's matrix
+  bool has_x_per_slot = false;
+};
+
+/// One product of a matrix with a launch's input, and where its results go.
+struct MatrixProduct {
+  graph::WeightId weight{};
+  std::int64_t n_out = 0;
+  std::optional<graph::WeightId> bias;
+  ProductGate gate;
+  std::optional<graph::ValueId> residual;
+  std::optional<ProductExperts> experts;
+  BufferPart y;
+
+  /// The input has been prepared for the matrix. Errors: unsupported for a type without kernel.
+  [[nodiscard]] Result<void> record(const MatrixInput& input, Recorder& recorder) const;
+};
+
+}  // namespace hearth::backend::gpu

@@ -1,0 +1,98 @@
+#pragma once
+/// How launches of a plan become commands of a device.
+
+#include <cstdint>
+#include <string_view>
+
+#include "backend/gpu/executor/block_tables.h"
+#include "backend/gpu/executor/device_caches.h"
+#include "backend/gpu/executor/device_weights.h"
+#include "backend/gpu/executor/step_memory.h"
+#include "backend/gpu/host/command_list.h"
+#include "backend/gpu/kernels/rope.h"
+#include "plan/plan.h"
+
+namespace hearth::backend::gpu {
+
+/// What a plan is recorded with.
+struct RecordContext {
+  const plan::Plan& plan;
+  const graph::WeightTable& weights;
+  const DeviceWeights& device_weights;
+  const DeviceCaches& caches;
+  const BlockTables& tables;
+  const StepMemory& step;
+  BufferPart arena;    // of plan.cost.arena_bytes
+  BufferPart scratch;  // memory within a launch
+};
+
+/// Records one launch after another: finds buffers, shares out scratch memory, adds commands.
+class Recorder {
+ public:
+  Recorder(const RecordContext& context, CommandList& list) : context_(context), list_(list) {}
+
+  /// Appends the commands of a launch, behind a barrier. Errors: unsupported, which names what has
+  /// no kernel.
+  Result<void> record(const plan::Launch& launch);
+
+  [[nodiscard]] const RecordContext& context() const { return context_; }
+  [[nodiscard]] const StepParts& step() const { return context_.step.parts(); }
+
+  [[nodiscard]] const graph::ValueDesc& desc(graph::ValueId value) const {
+    return context_.plan.values[graph::index(value)];
+  }
+  [[nodiscard]] std::uint32_t rows(graph::ValueId value) const {
+    return static_cast<std::uint32_t>(desc(value).rows);
+  }
+  [[nodiscard]] std::uint32_t features(graph::ValueId value) const {
+    return static_cast<std::uint32_t>(desc(value).features);
+  }
+  /// Which of the step's counts is the number of the value's rows.
+  [[nodiscard]] std::uint32_t axis(graph::ValueId value) const {
+    return desc(value).axis == graph::RowAxis::batch ? 0 : 1;
+  }
+  [[nodiscard]] BufferPart value(graph::ValueId value) const;
+  [[nodiscard]] BufferPart weight(graph::WeightId id) const {
+    return context_.device_weights.part(id);
+  }
+  [[nodiscard]] const graph::Weight& host_weight(graph::WeightId id) const {
+    return context_.weights[graph::index(id)];
+  }
+  /// Stands for an input that parameters say is absent.
+  [[nodiscard]] BufferPart absent() const { return step().counts; }
+  /// Memory until the end of the launch, aligned to 256 bytes.
+  BufferPart scratch(std::int64_t bytes);
+
+  template <class Params>
+  void dispatch(KernelId kernel, std::vector<BufferPart> buffers, const Params& params, Dim3 grid,
+                std::uint32_t threads) {
+    list_.dispatch(kernel, std::move(buffers), params, grid, {threads});
+  }
+  void barrier() { list_.barrier(); }
+
+  /// Bytes of scratch memory that the largest launch so far has asked for.
+  [[nodiscard]] std::int64_t scratch_bytes() const { return largest_scratch_; }
+
+ private:
+  const RecordContext& context_;
+  CommandList& list_;
+  std::int64_t scratch_used_ = 0;  // by this launch
+  std::int64_t largest_scratch_ = 0;
+};
+
+/// The kernel of a family for the type of a weight or a cache: `prefix` and the type's name.
+/// Errors: unsupported, which names the type and `what` has it.
+Result<KernelId> kernel_for(std::string_view prefix, DType type, std::string_view what);
+
+/// How a rotation pairs the elements of a head.
+RopePairs rope_pairs(const graph::RopeParams& params);
+
+// One function per kind of launch, each in the file of its name.
+Result<void> record_projection(const plan::Projection& projection, Recorder& recorder);
+Result<void> record_attention_block(const plan::AttentionBlock& block, Recorder& recorder);
+Result<void> record_expert_gate(const plan::ExpertGate& gate, Recorder& recorder);
+Result<void> record_expert_down(const plan::ExpertDown& down, Recorder& recorder);
+Result<void> record_norm_add(const plan::NormAdd& add, Recorder& recorder);
+Result<void> record_op(const plan::OpLaunch& launch, Recorder& recorder);
+
+}  // namespace hearth::backend::gpu

@@ -1,0 +1,233 @@
+/// The promise of tests/backend/parity_test.cpp for the GPU backend: the bits of the reference
+/// interpreter, in the emulator, or on a card with HEARTH_TEST_GPU=cuda in the environment.
+
+#include <array>
+#include <cstdlib>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backend/gpu/emulator/emulator_device.h"
+#include "backend/gpu/executor/gpu_backend.h"
+#include "backend/gpu/executor/recorder.h"
+#include "backend/gpu/kernels/registry.h"
+#include "base/format.h"
+#include "quant/registry.h"
+#include "tests/backend/step_runner.h"
+#include "tests/quant/random_blocks.h"
+
+namespace hearth::backend {
+namespace {
+
+using graph::Family;
+using graph::TinyModel;
+using graph::TinySize;
+
+bool is_on_card() {
+  const char* wanted = std::getenv("HEARTH_TEST_GPU");
+  return wanted != nullptr && std::string(wanted) == "cuda";
+}
+
+std::unique_ptr<Backend> gpu_backend(std::uint64_t seed = 0) {
+  return is_on_card() ? make_cuda_backend(0).value()
+                      : make_gpu_backend(gpu::emulator::open_emulator_device({.seed = seed}));
+}
+
+/// Lengths of prompts: the emulator takes its time.
+std::size_t length(std::size_t on_card, std::size_t emulated) {
+  return is_on_card() ? on_card : emulated;
+}
+
+std::vector<DType> types(std::initializer_list<const char*> names) {
+  std::vector<DType> types;
+  for (const auto* name : names) {
+    types.push_back(quant::find(name)->dtype);
+  }
+  return types;
+}
+
+/// Whole blocks of every type, and few tokens.
+TinySize small() {
+  return {.vocab = 24};
+}
+
+class EveryFamilyOnGpu : public testing::TestWithParam<Family> {
+ protected:
+  TinyModel model_{GetParam(), small(), types({"Q4_1", "Q6_K", "Q4_K", "F16", "Q8_0"})};
+};
+
+TEST_P(EveryFamilyOnGpu, GivesTheReferenceBitsForEveryChunkAndCompany) {
+  const auto vocab = model_.size().vocab;
+  const std::vector<Tokens> sequences{random_tokens(length(67, 19), vocab, 1),
+                                      random_tokens(5, vocab, 2),
+                                      random_tokens(length(21, 7), vocab, 3)};
+  const auto expected = reference_logits(model_, DType::f16, sequences);
+  expect_varied(expected);
+  for (const std::size_t chunk : {1u, 7u, 67u}) {
+    const auto backend = gpu_backend(chunk);
+    const auto together = run_schedule(*backend, model_, DType::f16, sequences, {.chunk = chunk});
+    EXPECT_EQ(first_difference(expected, together), "") << "chunks of " << chunk;
+  }
+  const auto alone =
+      run_schedule(*gpu_backend(), model_, DType::f16, {sequences.front()}, {.chunk = 3});
+  EXPECT_EQ(first_difference(expected, alone), "");
+}
+
+TEST_P(EveryFamilyOnGpu, GivesTheReferenceBitsForAnyChoiceOfLogitRowsAndALargerBucket) {
+  const std::vector<Tokens> sequences{random_tokens(12, model_.size().vocab, 6),
+                                      random_tokens(7, model_.size().vocab, 7)};
+  const auto expected = reference_logits(model_, DType::f16, sequences);
+  const auto actual = run_schedule(*gpu_backend(), model_, DType::f16, sequences,
+                                   {.chunk = 3, .logits_every = 8, .spare_bucket_rows = 9});
+  EXPECT_EQ(first_difference(expected, actual), "");
+  EXPECT_TRUE(actual[0][1].empty());   // nobody asked
+  EXPECT_FALSE(actual[0][8].empty());  // every eighth row
+}
+
+TEST_P(EveryFamilyOnGpu, GivesTheReferenceBitsForEveryCacheType) {
+  const std::vector<Tokens> sequences{random_tokens(length(40, 18), model_.size().vocab, 4)};
+  for (const auto type : types({"F32", "BF16", "Q8_0", "Q4_0"})) {
+    const auto expected = reference_logits(model_, type, sequences);
+    const auto actual = run_schedule(*gpu_backend(), model_, type, sequences, {.chunk = 7});
+    EXPECT_EQ(first_difference(expected, actual), "") << "cache of " << quant::name(type);
+  }
+}
+
+std::string family_name(const testing::TestParamInfo<Family>& info) {
+  static constexpr std::array names{"Llama", "Gemma", "Hybrid"};
+  return names[static_cast<std::size_t>(info.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Parity, EveryFamilyOnGpu,
+                         testing::Values(Family::llama, Family::gemma, Family::hybrid),
+                         family_name);
+
+class EveryTypeOnGpu : public testing::TestWithParam<DType> {};
+
+// Matrices, experts and embeddings of every type; those without a kernel are refused by name.
+TEST_P(EveryTypeOnGpu, GivesTheReferenceBitsOrIsRefusedByName) {
+  const TinyModel model(Family::hybrid, {.n_layers = 1, .vocab = 24}, {GetParam()});
+  const auto backend = gpu_backend();
+  const auto kernel = gpu::kernel_for("product_", GetParam(), "tensor");
+  if (!kernel) {
+    const auto session =
+        backend->open(model.weights(), {model.kv_cache(DType::f16, 1), model.states(1), {}})
+            .value();
+    const auto refused = session->compile(
+        plan::make_plan(model.record({1, 1}), model.weights(), backend->plan_options()));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
+    EXPECT_THAT(refused.error().message,
+                testing::HasSubstr(format("no GPU kernel for type {}", quant::name(GetParam()))));
+    return;
+  }
+  const std::vector<Tokens> sequences{random_tokens(5, model.size().vocab, 1)};
+  const auto expected = reference_logits(model, DType::f16, sequences);
+  const auto actual = run_schedule(*backend, model, DType::f16, sequences, {.chunk = 5});
+  EXPECT_EQ(first_difference(expected, actual), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Parity, EveryTypeOnGpu, testing::ValuesIn(quant::decodable_types()),
+                         [](const auto& each) { return std::string(quant::name(each.param)); });
+
+TEST(GpuBackend, GivesTheReferenceBitsBeyondOneAttentionPartition) {
+  const TinySize size{.n_layers = 2,
+                      .embed = 24,  // no multiple of any block or vector
+                      .ffn = 40,
+                      .n_heads = 2,
+                      .n_kv_heads = 1,
+                      .head_dim = 16,
+                      .vocab = 19,
+                      .window = 520};
+  const TinyModel model(Family::gemma, size, {DType::f32});
+  const std::vector<Tokens> sequences{random_tokens(length(1100, 530), size.vocab, 8)};
+  const auto expected = reference_logits(model, DType::f32, sequences);
+  // Many rows take all keys at once, few rows share them out.
+  for (const std::size_t chunk : {300u, 9u}) {
+    const auto actual = run_schedule(*gpu_backend(), model, DType::f32, sequences,
+                                     {.chunk = chunk, .logits_every = 100});
+    EXPECT_EQ(first_difference(expected, actual), "") << "chunks of " << chunk;
+  }
+}
+
+TEST(GpuBackend, TakesMoreSequencesThanEverBefore) {
+  const TinyModel model(Family::llama, small(), {DType::f32});
+  std::vector<Tokens> sequences;
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    sequences.push_back(random_tokens(2, model.size().vocab, i));
+  }
+  const auto expected = reference_logits(model, DType::f16, sequences);
+  const auto actual = run_schedule(*gpu_backend(), model, DType::f16, sequences, {.chunk = 1});
+  EXPECT_EQ(first_difference(expected, actual), "");
+}
+
+TEST(GpuBackend, CopiesStateSlots) {
+  const TinyModel model(Family::hybrid, small(), {DType::f32});
+  const auto backend = gpu_backend();
+  const auto session =
+      backend->open(model.weights(), {model.kv_cache(DType::f32, 1), model.states(2), {}}).value();
+  const auto executable =
+      session
+          ->compile(plan::make_plan(model.record({1, 1}), model.weights(), backend->plan_options()))
+          .value();
+  const std::vector<std::int32_t> sequence{0};
+  const std::vector<std::int32_t> table{0};
+  const auto logits_at = [&](std::int32_t position, std::int32_t slot) {
+    const std::vector<TokenId> token{TokenId{position + 1}};
+    const std::vector<std::int32_t> positions{position};
+    const std::vector<std::int32_t> slots{slot};
+    const auto logits = executable
+                            ->run({.tokens = token,
+                                   .positions = positions,
+                                   .sequences = sequence,
+                                   .logit_rows = sequence,
+                                   .block_tables = table,
+                                   .table_stride = 1,
+                                   .state_slots = slots})
+                            .value();
+    return std::vector<float>(logits.begin(), logits.end());
+  };
+  logits_at(0, 0);
+  session->copy_state(0, 1);
+  const auto expected = logits_at(1, 0);
+  EXPECT_EQ(logits_at(1, 1), expected);
+  EXPECT_NE(logits_at(1, 1), expected);  // the state has gone on
+}
+
+TEST(GpuBackend, SaysWhatFailedOnTheDevice) {
+  const TinyModel model(Family::llama, small(), {DType::f32});
+  const auto backend =
+      make_gpu_backend(gpu::emulator::open_emulator_device({.failing_submission = 0}));
+  const auto session =
+      backend->open(model.weights(), {model.kv_cache(DType::f32, 1), {}, {}}).value();
+  const auto executable =
+      session
+          ->compile(plan::make_plan(model.record({1, 1}), model.weights(), backend->plan_options()))
+          .value();
+  const std::vector<TokenId> token{TokenId{1}};
+  const std::vector<std::int32_t> zero{0};
+  const graph::StepView step{.tokens = token,
+                             .positions = zero,
+                             .sequences = zero,
+                             .logit_rows = zero,
+                             .block_tables = zero,
+                             .table_stride = 1};
+  const auto failed = executable->run(step);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error(), (Error{ErrorCode::internal, "emulator: submission 0 fails as asked"}));
+  EXPECT_TRUE(executable->run(step));  // the device is not lost
+}
+
+TEST(GpuBackend, SaysWhatDoesNotFit) {
+  const TinyModel model(Family::llama, small(), {DType::f32});
+  const auto backend =
+      make_gpu_backend(gpu::emulator::open_emulator_device({.memory_bytes = 1000}));
+  const auto session = backend->open(model.weights(), {model.kv_cache(DType::f32, 1), {}, {}});
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().code, ErrorCode::out_of_memory);
+  EXPECT_THAT(session.error().message, testing::HasSubstr("'weights'"));
+}
+
+}  // namespace
+}  // namespace hearth::backend
