@@ -1,39 +1,65 @@
 #pragma once
-/// Softmax attention of decoded rows over a paged cache of f16 keys and values
-/// (graph/ops/attention.h).
+/// plan::AttentionBlock over a paged cache (graph/ops/attention.h has the arithmetic): three
+/// launches, attention_store_TYPE, attention_TYPE and, where keys are split, attention_combine_f32.
+/// TYPE is that of the cache: f32, f16, bf16, q8_0, q4_0.
 ///
-/// Cache of a layer, keys and values alike: [block][kv head][16 positions][head_dim].
-/// Keys are taken in parts at absolute multiples of ATTENTION_PART_KEYS, whatever the length of the
-/// sequence, so a row's result does not depend on how far others are, nor on windows of guesses.
+/// Cache of a layer: two buffers, each n_blocks * n_kv_heads panels; panel (block, kv head) holds
+/// 16 positions of one head in 16 * (bytes of head_dim values in that type) bytes, at a multiple of
+/// 16. KV_* below: how the values lie in a panel.
 
 #include "backend/gpu/dialect/scalars.h"
+#include "backend/gpu/kernels/rope.h"
 
 namespace hearth::backend::gpu {
 
-#define ATTENTION_PART_KEYS 64
+#define ATTENTION_PART_KEYS 512  // graph::attention_partition
 #define ATTENTION_BLOCK_KEYS 16  // graph::kv_block_tokens
 #define ATTENTION_MAX_HEAD_DIM 256
+#define ATTENTION_TILE_HEADS 4  // query heads that 128 threads serve at once
+#define ATTENTION_MAX_HEADS 8   // query heads that a threadgroup serves
 
-/// kv_store_f16: rounds and stores the keys and values of every row. k, v [rows, n_kv_heads *
-/// head_dim]; positions, sequences [rows]; tables [sequences, table_stride]. A threadgroup per row.
-struct KvStoreParams {
+/// attention_store_TYPE: [norm and rotation of] q, [the same of] k, which goes into the cache with
+/// v.
+/// Buffers: counts, q [rows, q_features], k and v [rows, n_kv_heads * head_dim], q_norm and k_norm
+/// [head_dim], angles (kernels/rope.h), positions, sequences, tables [sequences, table_stride],
+/// q_ready [rows, n_heads * head_dim], keys, values. What flags leave out may be any small buffer.
+/// Grid (n_heads + n_kv_heads, capacity of rows), 128 threads.
+struct AttentionStoreParams {
+  u32 n_heads;
+  u32 n_kv_heads;  // divides n_heads
+  u32 head_dim;    // a multiple of 16, at most ATTENTION_MAX_HEAD_DIM; of 32 for q8_0 and q4_0
+  u32 table_stride;
+  // Head h of q is its columns q_start + h * q_period, ... (plan::AttentionBlock::q_columns);
+  // head_dim and 0 without a pattern.
+  u32 q_features;
+  u32 q_period;
+  u32 q_start;
+  u32 has_q_norm;
+  u32 has_k_norm;
+  f32 q_eps;
+  f32 k_eps;
+  RopePairs rope;
+};
+
+/// attention_TYPE: buffers: counts, q_ready, positions, sequences, tables, keys, values, out.
+/// With split keys, for few rows: a threadgroup per part of ATTENTION_PART_KEYS keys; out is
+/// partials f32 [capacity of rows, n_heads, n_parts, head_dim + 2] (weighted values, largest score,
+/// sum of weights), and attention_combine_f32 makes y of them. Grid (n_parts, heads, capacity of
+/// rows), where n_parts covers the longest context.
+/// Without (n_parts = 0), for many rows: a threadgroup takes all keys of its row, part by part; out
+/// is y [rows, n_heads * head_dim]. Grid (1, heads, capacity of rows).
+/// heads: n_kv_heads * ceil(group / served) with group = n_heads / n_kv_heads. Threads: 128 to serve
+/// 4 heads of a group at once, 256 to serve 8. What comes out is the same bits in all cases.
+///
+/// attention_combine_f32: buffers: counts, partials, positions, y. Grid (n_heads, capacity of
+/// rows); threads a multiple of 32, at most 256.
+struct AttentionParams {
+  u32 n_heads;
   u32 n_kv_heads;
   u32 head_dim;
   u32 table_stride;
-};
-
-/// attention_part_f16, grid (n_parts, n_heads, rows), 128 threads: partial results of each part.
-/// q [rows, n_heads * head_dim]; partial [rows, n_heads, n_parts, head_dim + 2]: the largest score,
-/// the sum of weights, the weighted values.
-/// attention_combine_f32, grid (n_heads, rows), 128 threads: adds the parts up in order.
-/// y [rows, n_heads * head_dim].
-struct AttentionPartParams {
-  u32 n_heads;
-  u32 n_kv_heads;  // divides n_heads
-  u32 head_dim;    // a multiple of 32, at most ATTENTION_MAX_HEAD_DIM
-  u32 n_parts;     // covers the longest sequence
-  u32 table_stride;
-  u32 window;  // keys that a query sees, itself included; 0: all before it
+  u32 n_parts;  // 0: keys are not split
+  u32 window;   // keys that a query sees, itself included; 0: all before it
   f32 scale;
 };
 

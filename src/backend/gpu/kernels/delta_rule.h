@@ -5,20 +5,27 @@
 
 namespace hearth::backend::gpu {
 
-#define DELTA_RULE_KEY_DIM 128
-#define DELTA_RULE_COLUMNS 4  // of a head's memory, a simdgroup each: threadgroups of 128
+#define DELTA_RULE_MAX_KEY_DIM 256
+#define DELTA_RULE_MAX_COLUMNS 32  // of a head's memory, four threads each
 
-/// delta_rule_f32, grid (value_dim / DELTA_RULE_COLUMNS, n_value_heads, sequences).
-/// qkv [rows, 2 n_key_heads 128 + n_value_heads value_dim]; write_gate, decay_gate [rows,
-/// n_value_heads]; rate, bias [n_value_heads]; row_starts [sequences + 1]: the rows of sequence s
-/// are row_starts[s] ... row_starts[s + 1] - 1; positions [rows]; slots [sequences].
-/// memory [slots, n_value_heads, value_dim, 128], updated in place, zeroed for a row at position 0.
-/// y [rows, n_value_heads * value_dim].
+/// delta_rule_128_f32 for heads with key_dim 128, delta_rule_f32 for all.
+/// Buffers: counts, qkv [rows, 2 n_key_heads key_dim + n_value_heads value_dim], write_gate and
+/// decay_gate [rows, n_value_heads], rate and bias [n_value_heads], row_starts [sequences + 1],
+/// positions [rows], state_before [rows], state_after [rows], memory, y [rows, n_value_heads *
+/// value_dim].
+/// memory: the layer's memory in slot s begins at float s * slot_stride of the buffer:
+/// [n_value_heads][value_dim / 8][key_dim / 4][8][4], cell (key i, value j) of a head in
+/// [j / 8][i / 4][j % 8][i % 4]. Slots are written as kernels/causal_conv.h says of rings.
+/// Threads: 4 for each of 16 or 32 columns, a number that divides value_dim.
+/// Grid (value_dim / columns, n_value_heads, capacity of sequences).
 struct DeltaRuleParams {
   u32 n_key_heads;
   u32 n_value_heads;  // a multiple of n_key_heads
-  u32 value_dim;      // a multiple of DELTA_RULE_COLUMNS
+  u32 key_dim;        // a multiple of 4, at most DELTA_RULE_MAX_KEY_DIM
+  u32 value_dim;      // a multiple of 16
   u32 is_tiled;       // graph::HeadOrder: 0 grouped, 1 tiled
+  f32 query_scale;    // 1.0f / std::sqrt(float(key_dim)), as the host rounds it
+  u64 slot_stride;    // floats from slot to slot
 };
 
 }  // namespace hearth::backend::gpu

@@ -8,11 +8,12 @@ namespace hearth::backend::gpu {
 #define ROUTER_MAX_EXPERTS 1024
 #define ROUTER_MAX_USED 64
 
-/// router_f32: a threadgroup of up to 256 per row. logits [rows, n_experts]; routing [rows, 2
-/// n_used]: experts by falling logit, equal ones by number, then their weights.
+/// router_f32. Buffers: counts, logits [rows, n_experts], routing [rows, 2 n_used]: experts by
+/// falling probability, as floats, then their weights. Rows are those of the step.
+/// Grid (capacity of rows); threads a multiple of 32, at most 256.
 struct RouterParams {
-  u32 n_experts;
-  u32 n_used;
+  u32 n_experts;  // at most ROUTER_MAX_EXPERTS
+  u32 n_used;     // at most ROUTER_MAX_USED
 };
 
 }  // namespace hearth::backend::gpu

@@ -1,0 +1,25 @@
+#pragma once
+/// Causal convolution of every channel by itself, then SiLU (graph/ops/causal_conv.h).
+
+#include "backend/gpu/dialect/scalars.h"
+
+namespace hearth::backend::gpu {
+
+#define CAUSAL_CONV_CHANNELS 32  // of a threadgroup
+
+/// causal_conv_f32. Buffers: counts, x [rows, channels], weight [channels, taps], row_starts
+/// [sequences + 1], positions [rows], state_before [rows], state_after [rows], rings, y [rows,
+/// channels].
+/// rings: the layer's ring in slot s begins at float s * slot_stride of the buffer: [taps - 1,
+/// channels], position p in row p mod (taps - 1), as in graph::HostStateCache. The ring after a row
+/// is in slot state_after[row] once the kernel has ended, unless a later row of the sequence has
+/// the same slot.
+/// Grid (ceil(channels / CAUSAL_CONV_CHANNELS), capacity of sequences), 256 threads (a multiple of
+/// 32: each 32 take every 8th row).
+struct CausalConvParams {
+  u32 channels;
+  u32 taps;         // 2 or more
+  u64 slot_stride;  // floats from slot to slot
+};
+
+}  // namespace hearth::backend::gpu
