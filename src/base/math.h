@@ -64,30 +64,33 @@ namespace hearth {
   return (1.0f - e) / (1.0f + e);
 }
 
-/// log(1 + e^x), and x itself above 20, where they are the same float. Computed in double from
-/// canonical_exp and rounded once, so its error is that of the exponential: 2 ulp.
+/// log(1 + e^x), and x itself above 20, where they are the same float. Within 2 ulp.
 [[nodiscard]] inline float canonical_softplus(float x) {
-  constexpr double ln2 = 0x1.62e42fefa39efp-1;
-  constexpr std::uint64_t fraction_bits = 52;
-  constexpr std::uint64_t sqrt_half_bits = 0x3fe6a09e667f3bcd;
-  const double y = static_cast<double>(canonical_exp(x < 20.0f ? x : 20.0f));
-  // 1 + y = 2^n m with m in [sqrt(1/2), sqrt(2)); for n = 0 the excess m - 1 is y, however small.
-  const auto bits = std::bit_cast<std::uint64_t>(1.0 + y);
-  const std::uint64_t n = (bits - sqrt_half_bits) >> fraction_bits;
-  const auto m = std::bit_cast<double>(bits - (n << fraction_bits));
-  const double excess = n == 0 ? y : m - 1.0;
-  // log m = 2 artanh(s), |s| < 0.172; the first term left out is below 2^-40 of the sum.
-  const double s = excess / (2.0 + excess);
-  const double s2 = s * s;
-  double t = 1.0 / 13.0;
-  t = std::fma(t, s2, 1.0 / 11.0);
-  t = std::fma(t, s2, 1.0 / 9.0);
-  t = std::fma(t, s2, 1.0 / 7.0);
-  t = std::fma(t, s2, 1.0 / 5.0);
-  t = std::fma(t, s2, 1.0 / 3.0);
-  t = std::fma(t, s2, 1.0);
-  const double log = std::fma(static_cast<double>(n), ln2, 2.0 * s * t);
-  return x > 20.0f || x != x ? x : static_cast<float>(log);
+  constexpr float ln2_high = 0x1.62e400p-1f;  // 15 bits, so that n * ln2_high is exact
+  constexpr float ln2_low = 0x1.7f7d1cp-20f;  // ln 2 - ln2_high
+  constexpr std::uint32_t sqrt_half_bits = 0x3f3504f3;
+  const float y = canonical_exp(x < 20.0f ? x : 20.0f);
+  // 1 + y = 2^n m with m in [sqrt(1/2), sqrt(2)), and f = m - 1 with what the sum lost to rounding;
+  // for n = 0 that is y, however small.
+  const float sum = 1.0f + y;
+  const float lost = y - (sum - 1.0f);
+  const std::uint32_t n_shifted =
+      (std::bit_cast<std::uint32_t>(sum) - sqrt_half_bits) & 0xff800000u;
+  const auto n = static_cast<float>(n_shifted >> 23);
+  const auto scale = std::bit_cast<float>(0x3f800000u - n_shifted);  // 2^-n
+  const float f = n_shifted == 0 ? y : std::fma(sum, scale, -1.0f) + lost * scale;
+  // log(1 + f) = 2 artanh(s) = f - (f^2/2 - s (f^2/2 + r(s^2))), |s| < 0.172; the first term left
+  // out of r is below 2^-28 of the whole.
+  const float s = f / (2.0f + f);
+  const float s2 = s * s;
+  float r = std::fma(2.0f / 9.0f, s2, 2.0f / 7.0f);
+  r = std::fma(r, s2, 2.0f / 5.0f);
+  r = std::fma(r, s2, 2.0f / 3.0f);
+  r *= s2;
+  const float half_square = 0.5f * f * f;
+  const float correction = std::fma(s, half_square + r, n * ln2_low);
+  const float log = std::fma(n, ln2_high, f - (half_square - correction));
+  return x > 20.0f || x != x ? x : log;
 }
 
 struct SinCos {

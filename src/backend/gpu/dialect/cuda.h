@@ -54,6 +54,9 @@ DEVICE_FN f16 to_f16(f32 x) {
 DEVICE_FN f16 f16_of_bits(u32 bits) {
   return __ushort_as_half(static_cast<u16>(bits));
 }
+DEVICE_FN u32 bits_of_f16(f16 x) {
+  return __half_as_ushort(x);
+}
 DEVICE_FN u32 bits_of_f32(f32 x) {
   return __float_as_uint(x);
 }

@@ -20,7 +20,7 @@
 /// within
 ///             the threadgroup; simdgroup_barrier()
 /// Collectives simd_sum_f32/u32, simd_max_f32, shuffle(), shuffle_xor(): by all 32 lanes
-/// Arithmetic  fma_f32, exp_f32, rsqrt_f32 ... (dialect/math.h): no contraction, no fast math
+/// Arithmetic  fma_f32, sqrt_f32, exp_f32 ... (dialect/math.h): no contraction, no fast math
 /// Tiles       dialect/tiles.h
 /// Loops       UNROLL in front of a loop with a constant count
 

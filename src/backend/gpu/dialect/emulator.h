@@ -67,6 +67,9 @@ DEVICE_FN f16 to_f16(f32 x) {
 DEVICE_FN f16 f16_of_bits(u32 bits) {
   return {static_cast<u16>(bits)};
 }
+DEVICE_FN u32 bits_of_f16(f16 x) {
+  return x.bits;
+}
 DEVICE_FN u32 bits_of_f32(f32 x) {
   return std::bit_cast<u32>(x);
 }

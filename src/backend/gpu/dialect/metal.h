@@ -63,6 +63,9 @@ DEVICE_FN f16 to_f16(f32 x) {
 DEVICE_FN f16 f16_of_bits(u32 bits) {
   return as_type<f16>(u16(bits));
 }
+DEVICE_FN u32 bits_of_f16(f16 x) {
+  return as_type<u16>(x);
+}
 DEVICE_FN u32 bits_of_f32(f32 x) {
   return as_type<u32>(x);
 }

@@ -1,127 +1,396 @@
-// attention_part_f16: a threadgroup per part of 64 keys, query head and row. Scores: a key per
-// simdgroup, lanes along head_dim. Weights: two keys a lane, the same in every simdgroup. Values: a
-// thread per dimension, keys in ascending order. Bound by memory: keys and values are read once per
-// query head, from cache for all but the first of a group.
+// attention_TYPE: a threadgroup serves up to eight query heads of one key/value head of a row, in
+// tiles of four heads and 128 threads. Keys come in parts of 512, each of which passes through:
+//   scores   a thread takes two keys at a time and four heads, dimension by dimension: words of 16
+//            bytes of keys from memory, queries from shared memory
+//   weights  each thread its own, once the maxima of all are known
+//   sums     a thread per lane of the sum, sixteen for each head
+//   values   a thread takes one dimension, or two that are 128 apart, of four heads, and adds the
+//            positions in ascending order
+// Shared memory: 25 KiB. Bound by memory for long contexts; keys and values are read once for all
+// heads served.
 
 #include "backend/gpu/kernels/attention.h"
 
 #include "backend/gpu/dialect/dialect.h"
+#include "backend/gpu/kernels/kv_panel.h"
+#include "backend/gpu/kernels/lanes.h"
 
 namespace hearth::backend::gpu {
 
-/// Where the keys or values of a position begin, in elements.
-DEVICE_FN u64 cache_offset(DEVICE(const i32) table, u32 position, u32 n_kv_heads, u32 kv_head,
-                           u32 head_dim) {
-  const u32 block = u32(table[position / ATTENTION_BLOCK_KEYS]);
-  const u64 panel = u64(block) * n_kv_heads + kv_head;
-  return (panel * ATTENTION_BLOCK_KEYS + position % ATTENTION_BLOCK_KEYS) * head_dim;
-}
+#define TILE_THREADS 128u
+#define KEYS_AT_ONCE 2u
+#define DIMS_AT_ONCE 2u
 
-KERNEL(kv_store_f16, 256, KvStoreParams, BUFFER(0, const f32, k), BUFFER(1, const f32, v),
-       BUFFER(2, const i32, positions), BUFFER(3, const i32, sequences),
-       BUFFER(4, const i32, tables), BUFFER(5, f16, keys), BUFFER(6, f16, values)) {
-  const u32 row = k_group.x;
-  const u32 features = p.n_kv_heads * p.head_dim;
-  DEVICE(const i32) table = tables + u64(u32(sequences[row])) * p.table_stride;
-  for (u32 i = k_thread.x; i < features; i += k_group_size.x) {
-    const u64 to =
-        cache_offset(table, u32(positions[row]), p.n_kv_heads, i / p.head_dim, p.head_dim) +
-        i % p.head_dim;
-    keys[to] = to_f16(k[u64(row) * features + i]);
-    values[to] = to_f16(v[u64(row) * features + i]);
-  }
-}
+/// What a threadgroup reads: panels of one key/value head, by the block table of the row.
+struct KvHead {
+  u32 head_dim;
+  u32 n_kv_heads;
+  u32 kv_head;
+};
+
+/// Keys [begin, end) of the part that begins at `start`.
+struct KeyRange {
+  u32 start;
+  u32 begin;
+  u32 end;
+};
+
+/// Softmax over some keys, not yet normalised: of four heads, the thread's dimensions.
+struct TilePartial {
+  f32x4 maxima;  // heads side by side
+  f32x4 sums;
+  f32x4 values[DIMS_AT_ONCE];
+};
 
 /// The first key that a query at `position` sees.
-DEVICE_FN u32 first_key(u32 position, u32 window) {
+DEVICE_FN u32 first_key_seen(u32 position, u32 window) {
   return window == 0u || position < window ? 0u : position - window + 1u;
 }
 
-KERNEL(attention_part_f16, 128, AttentionPartParams, BUFFER(0, const f32, q),
-       BUFFER(1, const i32, positions), BUFFER(2, const i32, sequences),
-       BUFFER(3, const i32, tables), BUFFER(4, const f16, keys), BUFFER(5, const f16, values),
-       BUFFER(6, f32, partial)) {
-  SHARED_ARRAY(f32, scores, ATTENTION_PART_KEYS);
-  SHARED_ARRAY(f32, weights, ATTENTION_PART_KEYS);
-  const u32 part = k_group.x;
-  const u32 head = k_group.y;
-  const u32 row = k_group.z;
-  const u32 kv_head = head / (p.n_heads / p.n_kv_heads);
-  const u32 position = u32(positions[row]);
-  DEVICE(const i32) table = tables + u64(u32(sequences[row])) * p.table_stride;
-  // The keys of this part that the query sees: [begin, end), none if begin >= end.
-  const u32 part_begin = part * ATTENTION_PART_KEYS;
-  const u32 begin = max_u32(part_begin, first_key(position, p.window));
-  const u32 end = min_u32(part_begin + ATTENTION_PART_KEYS, position + 1u);
+DEVICE_FN u64 panel_start(u32 type, KvHead head, DEVICE(const i32) table, u32 position) {
+  const u32 block = u32(table[position / ATTENTION_BLOCK_KEYS]);
+  return (u64(block) * head.n_kv_heads + head.kv_head) * kv_panel_bytes(type, head.head_dim);
+}
 
-  DEVICE(const f32) q_head = q + (u64(row) * p.n_heads + head) * p.head_dim;
-  for (u32 key = begin + k_simdgroup; key < end; key += 4) {
-    DEVICE(const f16) k_head = keys + cache_offset(table, key, p.n_kv_heads, kv_head, p.head_dim);
-    f32 dot = 0.0f;
-    for (u32 d = k_lane; d < p.head_dim; d += 32) {
-      dot = fma_f32(q_head[d], to_f32(k_head[d]), dot);
+DEVICE_FN f32x4 max4(f32x4 a, f32x4 b) {
+  return make4(b.x > a.x ? b.x : a.x, b.y > a.y ? b.y : a.y, b.z > a.z ? b.z : a.z,
+               b.w > a.w ? b.w : a.w);
+}
+DEVICE_FN f32x4 exp4(f32x4 x) {
+  return make4(exp_f32(x.x), exp_f32(x.y), exp_f32(x.z), exp_f32(x.w));
+}
+/// a * b + c, each rounded once.
+DEVICE_FN f32x4 fma4_each(f32x4 a, f32x4 b, f32x4 c) {
+  return make4(fma_f32(a.x, b.x, c.x), fma_f32(a.y, b.y, c.y), fma_f32(a.z, b.z, c.z),
+               fma_f32(a.w, b.w, c.w));
+}
+
+/// Scores of keys key and key + 128 against four heads. queries [head_dim, ATTENTION_MAX_HEADS]
+/// from the tile's first head on; scores [ATTENTION_PART_KEYS, ATTENTION_MAX_HEADS] likewise.
+/// Keys out of sight are computed as the first one in sight, and dropped.
+DEVICE_FN void score_two_keys(u32 type, KvHead head, DEVICE(const i32) table, KeyRange range,
+                              u32 key, f32 scale, DEVICE(const u8) keys, SHARED(const f32) queries,
+                              SHARED(f32) scores, THREAD_REF(f32x4) maxima) {
+  u64 panels[KEYS_AT_ONCE];
+  u32 slots[KEYS_AT_ONCE];
+  f32x4 dots[KEYS_AT_ONCE];
+  u32x4 next[KEYS_AT_ONCE];
+  UNROLL for (u32 j = 0; j < KEYS_AT_ONCE; ++j) {
+    const u32 each = key + j * TILE_THREADS;
+    const u32 seen = each >= range.begin && each < range.end ? each : range.begin;
+    panels[j] = panel_start(type, head, table, seen);
+    slots[j] = seen % ATTENTION_BLOCK_KEYS;
+    dots[j] = make4(0.0f, 0.0f, 0.0f, 0.0f);
+    next[j] = load4(words(keys + (panels[j] + 16 * slots[j])));
+  }
+  const u32 n_word = kv_word_values(type);
+  const u32 n_words = head.head_dim / n_word;
+  for (u32 word = 0; word < n_words; ++word) {
+    u32x4 now[KEYS_AT_ONCE];
+    f32 scales[KEYS_AT_ONCE];
+    const u32 ahead = min_u32(word + 1, n_words - 1);
+    UNROLL for (u32 j = 0; j < KEYS_AT_ONCE; ++j) {
+      now[j] = next[j];
+      next[j] = load4(words(keys + (panels[j] + 16 * (ahead * ATTENTION_BLOCK_KEYS + slots[j]))));
+      scales[j] = 1.0f;
+      if (type >= KV_Q8_0) {
+        const u32 group = word * n_word / 32;
+        scales[j] = kv_scale(keys + (panels[j] + kv_cell_bytes(type, head.head_dim)),
+                             group * ATTENTION_BLOCK_KEYS + slots[j]);
+      }
     }
-    dot = simd_sum_f32(dot);
-    if (k_lane == 0) {
-      scores[key - part_begin] = dot * p.scale;
+    UNROLL for (u32 i = 0; i < n_word; ++i) {
+      const f32x4 q = load4(queries + (word * n_word + i) * ATTENTION_MAX_HEADS);
+      UNROLL for (u32 j = 0; j < KEYS_AT_ONCE; ++j) {
+        dots[j] = fma4(q, kv_word_value(type, now[j], i, scales[j]), dots[j]);
+      }
     }
   }
-  group_barrier();
-
-  const u32 key0 = part_begin + k_lane;
-  const u32 key1 = key0 + 32;
-  const bool sees0 = key0 >= begin && key0 < end;
-  const bool sees1 = key1 >= begin && key1 < end;
-  const f32 score0 = sees0 ? scores[k_lane] : LOWEST_F32;
-  const f32 score1 = sees1 ? scores[k_lane + 32] : LOWEST_F32;
-  const f32 maximum = simd_max_f32(max_f32(score0, score1));
-  const f32 weight0 = sees0 ? exp_f32(score0 - maximum) : 0.0f;
-  const f32 weight1 = sees1 ? exp_f32(score1 - maximum) : 0.0f;
-  const f32 sum = simd_sum_f32(weight0 + weight1);
-  if (k_simdgroup == 0) {
-    weights[k_lane] = weight0;
-    weights[k_lane + 32] = weight1;
-  }
-  group_barrier();
-
-  DEVICE(f32)
-  out = partial + ((u64(row) * p.n_heads + head) * p.n_parts + part) * (p.head_dim + 2u);
-  if (k_thread.x == 0) {
-    out[0] = maximum;
-    out[1] = sum;
-  }
-  for (u32 d = k_thread.x; d < p.head_dim; d += k_group_size.x) {
-    f32 value = 0.0f;
-    for (u32 key = begin; key < end; ++key) {
-      const u64 at = cache_offset(table, key, p.n_kv_heads, kv_head, p.head_dim) + d;
-      value = fma_f32(weights[key - part_begin], to_f32(values[at]), value);
+  UNROLL for (u32 j = 0; j < KEYS_AT_ONCE; ++j) {
+    const u32 each = key + j * TILE_THREADS;
+    if (each >= range.begin && each < range.end) {
+      const f32x4 score = dots[j] * scale;
+      store4(scores + (each - range.start) * ATTENTION_MAX_HEADS, score);
+      maxima = max4(maxima, score);
     }
-    out[2u + d] = value;
   }
 }
 
-KERNEL(attention_combine_f32, 128, AttentionPartParams, BUFFER(0, const f32, partial),
-       BUFFER(1, const i32, positions), BUFFER(2, f32, y)) {
-  const u32 head = k_group.x;
-  const u32 row = k_group.y;
-  const u32 position = u32(positions[row]);
-  const u32 stride = p.head_dim + 2u;
-  DEVICE(const f32) parts = partial + (u64(row) * p.n_heads + head) * p.n_parts * stride;
-  for (u32 d = k_thread.x; d < p.head_dim; d += k_group_size.x) {
-    f32 maximum = LOWEST_F32;
-    f32 sum = 0.0f;
-    f32 value = 0.0f;
-    for (u32 part = first_key(position, p.window) / ATTENTION_PART_KEYS;
-         part <= position / ATTENTION_PART_KEYS; ++part) {
-      DEVICE(const f32) from = parts + u64(part) * stride;
-      const f32 larger = max_f32(maximum, from[0]);
-      const f32 old_factor = exp_f32(maximum - larger);
-      const f32 new_factor = exp_f32(from[0] - larger);
-      sum = fma_f32(sum, old_factor, from[1] * new_factor);
-      value = fma_f32(value, old_factor, from[2u + d] * new_factor);
-      maximum = larger;
+/// Sum of the weights of head thread / 16, lane by lane of the sum; by whole simdgroups.
+DEVICE_FN f32 sum_of_weights(SHARED(const f32) weights, KeyRange range, u32 thread) {
+  const u32 lane = thread % N_LANES;
+  f32 partial = 0.0f;
+  // Parts begin at multiples of 16.
+  const u32 first = range.begin + (lane + N_LANES - range.begin % N_LANES) % N_LANES;
+  for (u32 key = first; key < range.end; key += N_LANES) {
+    partial += weights[(key - range.start) * ATTENTION_MAX_HEADS + thread / N_LANES];
+  }
+  return sum_lanes(partial);
+}
+
+/// Adds the weighted values of keys [range.begin, range.end) of a block to the dimensions d and
+/// d + 128 that the head has.
+DEVICE_FN void add_values(u32 type, KvHead head, DEVICE(const u8) panel, KeyRange range, u32 d,
+                          SHARED(const f32) weights, THREAD_REF(TilePartial) partial) {
+  for (u32 key = range.begin; key < range.end; ++key) {
+    const f32x4 weight = load4(weights + (key - range.start) * ATTENTION_MAX_HEADS);
+    const u32 slot = key % ATTENTION_BLOCK_KEYS;
+    UNROLL for (u32 j = 0; j < DIMS_AT_ONCE; ++j) {
+      if (d + j * TILE_THREADS < head.head_dim) {
+        partial.values[j] =
+            fma4(weight, kv_value(type, panel, head.head_dim, slot, d + j * TILE_THREADS),
+                 partial.values[j]);
+      }
     }
-    y[(u64(row) * p.n_heads + head) * p.head_dim + d] = value / sum;
+  }
+}
+
+/// The same for a whole block, whose values are all asked for before the first is used.
+DEVICE_FN void add_block_values(u32 type, KvHead head, DEVICE(const u8) panel, u32 d,
+                                SHARED(const f32) weights, THREAD_REF(TilePartial) partial) {
+  UNROLL for (u32 j = 0; j < DIMS_AT_ONCE; ++j) {
+    if (d + j * TILE_THREADS < head.head_dim) {
+      f32 values[ATTENTION_BLOCK_KEYS];
+      UNROLL for (u32 slot = 0; slot < ATTENTION_BLOCK_KEYS; ++slot) {
+        values[slot] = kv_value(type, panel, head.head_dim, slot, d + j * TILE_THREADS);
+      }
+      UNROLL for (u32 slot = 0; slot < ATTENTION_BLOCK_KEYS; ++slot) {
+        partial.values[j] =
+            fma4(load4(weights + slot * ATTENTION_MAX_HEADS), values[slot], partial.values[j]);
+      }
+    }
+  }
+}
+
+/// Attention of a tile over the keys of one part. thread: of the threadgroup; pointers to shared
+/// memory begin at the threadgroup's first head: queries [head_dim, ATTENTION_MAX_HEADS], scores
+/// [ATTENTION_PART_KEYS, ATTENTION_MAX_HEADS], maxima [simdgroups, 4], sums [ATTENTION_MAX_HEADS].
+DEVICE_FN TilePartial attend_part(u32 type, KvHead head, DEVICE(const i32) table, KeyRange range,
+                                  f32 scale, DEVICE(const u8) keys, DEVICE(const u8) values,
+                                  SHARED(const f32) queries, SHARED(f32) scores, SHARED(f32) maxima,
+                                  SHARED(f32) sums, u32 thread, u32 n_threads) {
+  const u32 tile = thread / TILE_THREADS;
+  const u32 tile_head = tile * ATTENTION_TILE_HEADS;
+  const u32 lane = thread % TILE_THREADS;
+  const u32 round_keys = TILE_THREADS * KEYS_AT_ONCE;
+  const f32 lowest = f32_of_bits(0xff800000u);  // minus infinity, which every score beats
+  TilePartial partial;
+  partial.maxima = make4(lowest, lowest, lowest, lowest);
+  for (u32 first = range.start; first < range.end; first += round_keys) {
+    if (first + round_keys > range.begin) {
+      score_two_keys(type, head, table, range, first + lane, scale, keys, queries + tile_head,
+                     scores + tile_head, partial.maxima);
+    }
+  }
+  partial.maxima.x = simd_max_f32(partial.maxima.x);
+  partial.maxima.y = simd_max_f32(partial.maxima.y);
+  partial.maxima.z = simd_max_f32(partial.maxima.z);
+  partial.maxima.w = simd_max_f32(partial.maxima.w);
+  if (thread % 32 == 0) {
+    store4(maxima + thread / 32 * 4, partial.maxima);
+  }
+  group_barrier();
+  UNROLL for (u32 simdgroup = 0; simdgroup < TILE_THREADS / 32; ++simdgroup) {
+    partial.maxima =
+        max4(partial.maxima, load4(maxima + (tile * (TILE_THREADS / 32) + simdgroup) * 4));
+  }
+  for (u32 key = range.start + lane; key < range.end; key += TILE_THREADS) {
+    if (key >= range.begin) {
+      SHARED(f32) own = scores + ((key - range.start) * ATTENTION_MAX_HEADS + tile_head);
+      store4(own, exp4(load4(own) - partial.maxima));
+    }
+  }
+  group_barrier();
+  if (thread < n_threads / TILE_THREADS * ATTENTION_TILE_HEADS * N_LANES) {
+    const f32 sum = sum_of_weights(scores, range, thread);
+    if (thread % N_LANES == 0) {
+      sums[thread / N_LANES] = sum;
+    }
+  }
+  UNROLL for (u32 j = 0; j < DIMS_AT_ONCE; ++j) {
+    partial.values[j] = make4(0.0f, 0.0f, 0.0f, 0.0f);
+  }
+  for (u32 key = range.begin; key < range.end;) {
+    DEVICE(const u8) panel = values + panel_start(type, head, table, key);
+    const u32 block_end = (key / ATTENTION_BLOCK_KEYS + 1) * ATTENTION_BLOCK_KEYS;
+    KeyRange block = range;
+    block.begin = key;
+    block.end = min_u32(block_end, range.end);
+    if (block.end - block.begin == ATTENTION_BLOCK_KEYS) {
+      add_block_values(type, head, panel, lane,
+                       scores + ((key - range.start) * ATTENTION_MAX_HEADS + tile_head), partial);
+    } else {
+      add_values(type, head, panel, block, lane, scores + tile_head, partial);
+    }
+    key = block_end;
+  }
+  group_barrier();
+  partial.sums = load4(sums + tile_head);
+  return partial;
+}
+
+/// Folds the next part into what the earlier ones gave.
+DEVICE_FN void fold_part(THREAD_REF(TilePartial) total, THREAD_REF(const TilePartial) next) {
+  const f32x4 maxima = max4(total.maxima, next.maxima);
+  const f32x4 keep = exp4(total.maxima - maxima);
+  const f32x4 take = exp4(next.maxima - maxima);
+  total.maxima = maxima;
+  total.sums = fma4_each(take, next.sums, keep * total.sums);
+  UNROLL for (u32 j = 0; j < DIMS_AT_ONCE; ++j) {
+    total.values[j] = fma4_each(take, next.values[j], keep * total.values[j]);
+  }
+}
+
+DEVICE_FN f32 head_of_tile(f32x4 heads, u32 i) {
+  return i == 0u ? heads.x : i == 1u ? heads.y : i == 2u ? heads.z : heads.w;
+}
+
+/// What a threadgroup gives: partials of one part (kernels/attention.h has the record), or y. out:
+/// of the first head served.
+DEVICE_FN void write_tile(AttentionParams p, THREAD_REF(const TilePartial) result, u32 n_heads,
+                          u32 part, u32 thread, DEVICE(f32) out) {
+  const u32 tile_head = thread / TILE_THREADS * ATTENTION_TILE_HEADS;
+  const u32 lane = thread % TILE_THREADS;
+  const bool is_split = p.n_parts != 0u;
+  UNROLL for (u32 i = 0; i < ATTENTION_TILE_HEADS; ++i) {
+    if (tile_head + i < n_heads) {
+      const u32 record = is_split ? p.head_dim + 2u : p.head_dim;
+      const u32 index = is_split ? (tile_head + i) * p.n_parts + part : tile_head + i;
+      DEVICE(f32) to = out + u64(index) * record;
+      const f32 sum = head_of_tile(result.sums, i);
+      UNROLL for (u32 j = 0; j < DIMS_AT_ONCE; ++j) {
+        const u32 d = lane + j * TILE_THREADS;
+        if (d < p.head_dim) {
+          const f32 value = head_of_tile(result.values[j], i);
+          to[d] = is_split ? value : value / sum;
+        }
+      }
+      if (is_split && lane == 0u) {
+        to[p.head_dim] = head_of_tile(result.maxima, i);
+        to[p.head_dim + 1u] = sum;
+      }
+    }
+  }
+}
+
+/// One threadgroup: heads_index of the grid's second dimension, `part` of the first. q and out: of
+/// the row.
+DEVICE_FN void attend_row(u32 type, AttentionParams p, u32 part, u32 heads_index, u32 position,
+                          DEVICE(const f32) q, DEVICE(const i32) table, DEVICE(const u8) keys,
+                          DEVICE(const u8) values, DEVICE(f32) out, SHARED(f32) queries,
+                          SHARED(f32) scores, SHARED(f32) maxima, SHARED(f32) sums, u32 thread,
+                          u32 n_threads) {
+  const bool is_split = p.n_parts != 0u;
+  const u32 first_key = first_key_seen(position, p.window);
+  const u32 first_part = is_split ? part : first_key / ATTENTION_PART_KEYS;
+  const u32 last_part = is_split ? part : position / ATTENTION_PART_KEYS;
+  if (last_part < first_key / ATTENTION_PART_KEYS || first_part > position / ATTENTION_PART_KEYS) {
+    return;
+  }
+  const u32 group = p.n_heads / p.n_kv_heads;
+  const u32 served = n_threads / TILE_THREADS * ATTENTION_TILE_HEADS;
+  const u32 n_runs = (group + served - 1) / served;  // of heads, in a group
+  const u32 first_in_group = heads_index % n_runs * served;
+  const u32 n_heads = min_u32(served, group - first_in_group);
+  KvHead head;
+  head.head_dim = p.head_dim;
+  head.n_kv_heads = p.n_kv_heads;
+  head.kv_head = heads_index / n_runs;
+  const u32 first_head = head.kv_head * group + first_in_group;
+  DEVICE(const f32) q_heads = q + u64(first_head) * p.head_dim;
+  for (u32 i = thread; i < served * p.head_dim; i += n_threads) {
+    queries[i % p.head_dim * ATTENTION_MAX_HEADS + i / p.head_dim] =
+        i < n_heads * p.head_dim ? q_heads[i] : 0.0f;
+  }
+  group_barrier();
+
+  TilePartial total;
+  for (u32 each = first_part; each <= last_part; ++each) {
+    KeyRange range;
+    range.start = each * ATTENTION_PART_KEYS;
+    range.begin = max_u32(range.start, first_key);
+    range.end = min_u32(range.start + ATTENTION_PART_KEYS, position + 1u);
+    const TilePartial next = attend_part(type, head, table, range, p.scale, keys, values, queries,
+                                         scores, maxima, sums, thread, n_threads);
+    if (each == first_part) {
+      total = next;
+    } else {
+      fold_part(total, next);
+    }
+  }
+  const u64 record = is_split ? u64(p.n_parts) * (p.head_dim + 2u) : u64(p.head_dim);
+  write_tile(p, total, n_heads, part, thread, out + first_head * record);
+}
+
+#define ATTENTION_KERNEL(name, type)                                                           \
+  KERNEL(name, 256, AttentionParams, BUFFER(0, const u32, counts), BUFFER(1, const f32, q),    \
+         BUFFER(2, const i32, positions), BUFFER(3, const i32, sequences),                     \
+         BUFFER(4, const i32, tables), BUFFER(5, const u8, keys), BUFFER(6, const u8, values), \
+         BUFFER(7, f32, out)) {                                                                \
+    SHARED_ARRAY(f32, queries, ATTENTION_MAX_HEAD_DIM* ATTENTION_MAX_HEADS);                   \
+    SHARED_ARRAY(f32, scores, ATTENTION_PART_KEYS* ATTENTION_MAX_HEADS);                       \
+    SHARED_ARRAY(f32, maxima, 32);                                                             \
+    SHARED_ARRAY(f32, sums, ATTENTION_MAX_HEADS);                                              \
+    const u32 row = k_group.z;                                                                 \
+    if (row < counts[0]) {                                                                     \
+      const u64 features = p.n_heads * p.head_dim;                                             \
+      const u64 out_features =                                                                 \
+          p.n_parts != 0u ? u64(p.n_heads) * p.n_parts * (p.head_dim + 2u) : features;         \
+      attend_row(type, p, k_group.x, k_group.y, u32(positions[row]), q + row * features,       \
+                 tables + u64(u32(sequences[row])) * p.table_stride, keys, values,             \
+                 out + row * out_features, queries, scores, maxima, sums, k_thread.x,          \
+                 k_group_size.x);                                                              \
+    }                                                                                          \
+  }
+
+ATTENTION_KERNEL(attention_f32, KV_F32)
+ATTENTION_KERNEL(attention_f16, KV_F16)
+ATTENTION_KERNEL(attention_bf16, KV_BF16)
+ATTENTION_KERNEL(attention_q8_0, KV_Q8_0)
+ATTENTION_KERNEL(attention_q4_0, KV_Q4_0)
+
+#define PARTS_AT_ONCE 8u  // asked for before the first is used
+
+// A threadgroup per head of a row, a thread per dimension.
+KERNEL(attention_combine_f32, 256, AttentionParams, BUFFER(0, const u32, counts),
+       BUFFER(1, const f32, partials), BUFFER(2, const i32, positions), BUFFER(3, f32, y)) {
+  const u32 row = k_group.y;
+  if (row >= counts[0]) {
+    return;
+  }
+  const u32 position = u32(positions[row]);
+  const u32 first = first_key_seen(position, p.window) / ATTENTION_PART_KEYS;
+  const u32 last = position / ATTENTION_PART_KEYS;
+  const u32 record = p.head_dim + 2u;
+  const u64 head = u64(row) * p.n_heads + k_group.x;
+  DEVICE(const f32) parts = partials + head * p.n_parts * record;
+  for (u32 d = k_thread.x; d < p.head_dim; d += k_group_size.x) {
+    DEVICE(const f32) part = parts + u64(first) * record;
+    f32 value = part[d];
+    f32 maximum = part[p.head_dim];
+    f32 sum = part[p.head_dim + 1u];
+    for (u32 begin = first + 1u; begin <= last; begin += PARTS_AT_ONCE) {
+      f32 values[PARTS_AT_ONCE];
+      f32 maxima[PARTS_AT_ONCE];
+      f32 sums[PARTS_AT_ONCE];
+      UNROLL for (u32 i = 0; i < PARTS_AT_ONCE; ++i) {
+        DEVICE(const f32) next = parts + u64(min_u32(begin + i, last)) * record;
+        values[i] = next[d];
+        maxima[i] = next[p.head_dim];
+        sums[i] = next[p.head_dim + 1u];
+      }
+      UNROLL for (u32 i = 0; i < PARTS_AT_ONCE; ++i) {
+        if (begin + i <= last) {
+          const f32 larger = maxima[i] > maximum ? maxima[i] : maximum;
+          const f32 keep = exp_f32(maximum - larger);
+          const f32 take = exp_f32(maxima[i] - larger);
+          maximum = larger;
+          sum = fma_f32(take, sums[i], keep * sum);
+          value = fma_f32(take, values[i], keep * value);
+        }
+      }
+    }
+    y[head * p.head_dim + d] = value / sum;
   }
 }
 

@@ -48,8 +48,8 @@ struct AttentionStoreParams {
 /// rows), where n_parts covers the longest context.
 /// Without (n_parts = 0), for many rows: a threadgroup takes all keys of its row, part by part; out
 /// is y [rows, n_heads * head_dim]. Grid (1, heads, capacity of rows).
-/// heads: n_kv_heads * ceil(group / served) with group = n_heads / n_kv_heads. Threads: 128 to serve
-/// 4 heads of a group at once, 256 to serve 8. What comes out is the same bits in all cases.
+/// heads: n_kv_heads * ceil(group / served) with group = n_heads / n_kv_heads. Threads: 128 to
+/// serve 4 heads of a group at once, 256 to serve 8. What comes out is the same bits in all cases.
 ///
 /// attention_combine_f32: buffers: counts, partials, positions, y. Grid (n_heads, capacity of
 /// rows); threads a multiple of 32, at most 256.

@@ -1,65 +1,168 @@
-// A simdgroup owns one column of a head's memory, 128 floats: lane l keeps four of them in
-// registers over all rows of the sequence. Every simdgroup normalises q and k of its head itself.
-// Bound by memory for few rows: the memory is read and written once.
+// Four threads own a column of a head's memory, thread c the cells whose key dimension is c mod 4,
+// in registers over all rows of the sequence: the four partial sums of the canonical order. Rows
+// come DELTA_ROWS at a time; what they bring to the head is worked out once for all columns of the
+// threadgroup, in shared memory (19 KiB). Bound by memory for few rows, where the memory is read
+// and written once; by the chains of multiply-adds for many.
 
 #include "backend/gpu/kernels/delta_rule.h"
 
 #include "backend/gpu/dialect/dialect.h"
+#include "backend/gpu/kernels/lanes.h"
 
 namespace hearth::backend::gpu {
 
-/// The lane's four of 128 values, divided by the length of all.
-DEVICE_FN f32x4 unit_part(f32x4 part) {
+#define DELTA_ROWS 8u
+#define DELTA_MAX_CHAIN 64u  // DELTA_RULE_MAX_KEY_DIM / 4
+// From chain to chain of a key or query: the four are read at once, from different banks.
+#define DELTA_CHAIN_STRIDE 68u
+#define DELTA_VECTOR 272u  // 4 * DELTA_CHAIN_STRIDE
+
+/// graph::unit_vector of x [n], to chains of shared memory: element i in place i / 4 of chain i
+/// % 4. By the 16 lanes of half a simdgroup.
+DEVICE_FN void unit_chains(DEVICE(const f32) x, u32 n, f32 scale, SHARED(f32) chains, u32 lane) {
   const f32 epsilon = 1.0e-6f;
-  return part * rsqrt_f32(simd_sum_f32(dot4(part, part, 0.0f)) + epsilon);
+  f32 partial = 0.0f;
+  for (u32 i = lane; i < n; i += N_LANES) {
+    partial = fma_f32(x[i], x[i], partial);
+  }
+  const f32 inverse = 1.0f / sqrt_f32(sum_lanes(partial) + epsilon);
+  for (u32 i = lane; i < n; i += N_LANES) {
+    chains[i % 4 * DELTA_CHAIN_STRIDE + i / 4] = x[i] * inverse * scale;
+  }
 }
 
-KERNEL(delta_rule_f32, 128, DeltaRuleParams, BUFFER(0, const f32, qkv),
-       BUFFER(1, const f32, write_gate), BUFFER(2, const f32, decay_gate),
-       BUFFER(3, const f32, rate), BUFFER(4, const f32, bias), BUFFER(5, const i32, row_starts),
-       BUFFER(6, const i32, positions), BUFFER(7, const i32, slots), BUFFER(8, f32, memory),
-       BUFFER(9, f32, y)) {
-  const u32 column = k_group.x * DELTA_RULE_COLUMNS + k_simdgroup;
-  const u32 head = k_group.y;
-  const u32 sequence = k_group.z;
+/// The two contractions of a column: four partial sums, of which the caller holds one.
+DEVICE_FN f32 sum_chains(f32 partial) {
+  partial += shuffle_xor(partial, 1);
+  return partial + shuffle_xor(partial, 2);
+}
+
+/// The rows of a sequence that shared memory holds for one head.
+struct DeltaRows {
+  u32 first;
+  u32 n;
+};
+
+/// queries, keys [DELTA_ROWS, DELTA_VECTOR], gates [DELTA_ROWS, 2] (decay, beta),
+/// row_values [DELTA_ROWS, DELTA_RULE_MAX_COLUMNS].
+DEVICE_FN void prepare_rows(DeltaRuleParams p, DeltaRows rows, u32 head, u32 first_column,
+                            DEVICE(const f32) qkv, DEVICE(const f32) write_gate,
+                            DEVICE(const f32) decay_gate, f32 rate, f32 bias, SHARED(f32) queries,
+                            SHARED(f32) keys, SHARED(f32) gates, SHARED(f32) row_values, u32 thread,
+                            u32 n_threads) {
   const u32 key_head =
       p.is_tiled != 0u ? head % p.n_key_heads : head / (p.n_value_heads / p.n_key_heads);
-  const u32 key_features = p.n_key_heads * DELTA_RULE_KEY_DIM;
-  const u32 features = 2 * key_features + p.n_value_heads * p.value_dim;
-  const u32 value_offset = 2 * key_features + head * p.value_dim + column;  // in a row of qkv
-  const f32 query_scale = 0.0883883476f;                                    // 1 / sqrt(128)
-
-  const u64 slot = u64(u32(slots[sequence]));
-  DEVICE(f32)
-  cells = memory + ((slot * p.n_value_heads + head) * p.value_dim + column) * DELTA_RULE_KEY_DIM +
-          4 * k_lane;
-  const u32 first = u32(row_starts[sequence]);
-  const u32 last = u32(row_starts[sequence + 1]);
-  f32x4 state = make4(0.0f, 0.0f, 0.0f, 0.0f);
-  if (first < last && positions[first] != 0) {
-    state = load4(cells);
+  const u32 key_features = p.n_key_heads * p.key_dim;
+  const u64 features = 2 * key_features + p.n_value_heads * p.value_dim;
+  // Half a simdgroup for the query, half for the key.
+  const bool is_query = thread % 32 < N_LANES;
+  for (u32 i = thread / 32; i < rows.n; i += n_threads / 32) {
+    DEVICE(const f32)
+    x = qkv + ((rows.first + i) * features + key_head * p.key_dim + (is_query ? 0u : key_features));
+    SHARED(f32) chains = (is_query ? queries : keys) + i * DELTA_VECTOR;
+    unit_chains(x, p.key_dim, is_query ? p.query_scale : 1.0f, chains, thread % N_LANES);
   }
-
-  for (u32 row = first; row < last; ++row) {
-    DEVICE(const f32) q_row = qkv + u64(row) * features + key_head * DELTA_RULE_KEY_DIM;
-    const f32x4 q = unit_part(load4(q_row + 4 * k_lane)) * query_scale;
-    const f32x4 k = unit_part(load4(q_row + key_features + 4 * k_lane));
-    const f32 v = qkv[u64(row) * features + value_offset];
-    const u64 gate = u64(row) * p.n_value_heads + head;
-    const f32 decay = exp_f32(rate[head] * softplus_f32(decay_gate[gate] + bias[head]));
-    const f32 beta = sigmoid_f32(write_gate[gate]);
-
-    state = state * decay;
-    const f32 delta = beta * (v - simd_sum_f32(dot4(state, k, 0.0f)));
-    state = fma4(k, delta, state);
-    const f32 out = simd_sum_f32(dot4(state, q, 0.0f));
-    if (k_lane == 0) {
-      y[gate * p.value_dim + column] = out;
-    }
+  if (thread < rows.n) {
+    const u64 gate = u64(rows.first + thread) * p.n_value_heads + head;
+    gates[2 * thread] = exp_f32(rate * softplus_f32(decay_gate[gate] + bias));
+    gates[2 * thread + 1] = sigmoid_f32(write_gate[gate]);
   }
-  if (first < last) {
-    store4(cells, state);
+  const u32 n_columns = n_threads / 4;
+  for (u32 i = thread; i < rows.n * n_columns; i += n_threads) {
+    const u32 row = i / n_columns;
+    const u32 column = i % n_columns;
+    row_values[row * DELTA_RULE_MAX_COLUMNS + column] =
+        qkv[(rows.first + row) * features + 2 * key_features + head * p.value_dim + first_column +
+            column];
   }
 }
+
+/// One row: the caller's cells of the column, n_chain of them, and the column's output.
+DEVICE_FN f32 step_column(u32 n_max, u32 n_chain, SHARED(const f32) query, SHARED(const f32) key,
+                          f32 value, f32 decay, f32 beta, THREAD(f32) cells) {
+  f32 partial = 0.0f;
+  UNROLL for (u32 i = 0; i < n_max; ++i) {
+    if (i < n_chain) {
+      cells[i] = cells[i] * decay;
+      partial = fma_f32(cells[i], key[i], partial);
+    }
+  }
+  const f32 delta = beta * (value - sum_chains(partial));
+  partial = 0.0f;
+  UNROLL for (u32 i = 0; i < n_max; ++i) {
+    if (i < n_chain) {
+      cells[i] = fma_f32(key[i], delta, cells[i]);
+      partial = fma_f32(cells[i], query[i], partial);
+    }
+  }
+  return sum_chains(partial);
+}
+
+/// Where the caller's cells of a head's memory begin, and how far they are apart.
+DEVICE_FN u64 first_cell(DeltaRuleParams p, u32 head, u32 column, u32 chain) {
+  const u64 strip = u64(head) * (p.value_dim / 8) + column / 8;
+  return strip * (8 * p.key_dim) + column % 8 * 4 + chain;
+}
+#define DELTA_CELL_STRIDE 32u
+
+/// n_max: n_chain where that is known to the compiler, otherwise its limit.
+#define DELTA_RULE_KERNEL(name, n_max, n_chain_of)                                                 \
+  KERNEL(name, 128, DeltaRuleParams, BUFFER(0, const u32, counts), BUFFER(1, const f32, qkv),      \
+         BUFFER(2, const f32, write_gate), BUFFER(3, const f32, decay_gate),                       \
+         BUFFER(4, const f32, rate), BUFFER(5, const f32, bias), BUFFER(6, const u32, row_starts), \
+         BUFFER(7, const i32, positions), BUFFER(8, const i32, state_before),                      \
+         BUFFER(9, const i32, state_after), BUFFER(10, f32, memory), BUFFER(11, f32, y)) {         \
+    SHARED_ARRAY(f32, queries, DELTA_ROWS* DELTA_VECTOR);                                          \
+    SHARED_ARRAY(f32, keys, DELTA_ROWS* DELTA_VECTOR);                                             \
+    SHARED_ARRAY(f32, gates, DELTA_ROWS * 2);                                                      \
+    SHARED_ARRAY(f32, row_values, DELTA_ROWS* DELTA_RULE_MAX_COLUMNS);                             \
+    const u32 sequence = k_group.z;                                                                \
+    if (sequence >= counts[2] || row_starts[sequence] >= row_starts[sequence + 1]) {               \
+      return;                                                                                      \
+    }                                                                                              \
+    const u32 first = row_starts[sequence];                                                        \
+    const u32 end = row_starts[sequence + 1];                                                      \
+    const u32 head = k_group.y;                                                                    \
+    const u32 first_column = k_group.x * (k_group_size.x / 4);                                     \
+    const u32 column = k_thread.x / 4; /* of the threadgroup */                                    \
+    const u32 chain = k_thread.x % 4;                                                              \
+    const u32 n_chain = n_chain_of;                                                                \
+    DEVICE(f32) cells_of = memory + first_cell(p, head, first_column + column, chain);             \
+    f32 cells[n_max];                                                                              \
+    const bool is_new = positions[first] == 0;                                                     \
+    const u64 before = u64(u32(state_before[first])) * p.slot_stride;                              \
+    UNROLL for (u32 i = 0; i < n_max; ++i) {                                                       \
+      cells[i] = !is_new && i < n_chain ? cells_of[before + i * DELTA_CELL_STRIDE] : 0.0f;         \
+    }                                                                                              \
+    DeltaRows rows;                                                                                \
+    for (rows.first = first; rows.first < end; rows.first += DELTA_ROWS) {                         \
+      rows.n = min_u32(end - rows.first, DELTA_ROWS);                                              \
+      group_barrier(); /* the rows before have been used */                                        \
+      prepare_rows(p, rows, head, first_column, qkv, write_gate, decay_gate, rate[head],           \
+                   bias[head], queries, keys, gates, row_values, k_thread.x, k_group_size.x);      \
+      group_barrier();                                                                             \
+      for (u32 i = 0; i < rows.n; ++i) {                                                           \
+        const u32 row = rows.first + i;                                                            \
+        const u32 from = i * DELTA_VECTOR + chain * DELTA_CHAIN_STRIDE;                            \
+        const f32 out = step_column(n_max, n_chain, queries + from, keys + from,                   \
+                                    row_values[i * DELTA_RULE_MAX_COLUMNS + column], gates[2 * i], \
+                                    gates[2 * i + 1], cells);                                      \
+        if (chain == 0) {                                                                          \
+          y[(u64(row) * p.n_value_heads + head) * p.value_dim + first_column + column] = out;      \
+        }                                                                                          \
+        if (row + 1 == end || state_after[row] != state_after[row + 1]) {                          \
+          const u64 after = u64(u32(state_after[row])) * p.slot_stride;                            \
+          UNROLL for (u32 j = 0; j < n_max; ++j) {                                                 \
+            if (j < n_chain) {                                                                     \
+              cells_of[after + j * DELTA_CELL_STRIDE] = cells[j];                                  \
+            }                                                                                      \
+          }                                                                                        \
+        }                                                                                          \
+      }                                                                                            \
+    }                                                                                              \
+  }
+
+DELTA_RULE_KERNEL(delta_rule_128_f32, 32, 32)
+DELTA_RULE_KERNEL(delta_rule_f32, DELTA_MAX_CHAIN, p.key_dim / 4)
 
 }  // namespace hearth::backend::gpu

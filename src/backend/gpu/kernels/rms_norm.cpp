@@ -1,34 +1,46 @@
-// One threadgroup a run. A thread takes every k_group_size.x-th group of four values; simdgroups
-// meet in `partial`. Bound by memory: x is read twice, the second time from cache.
+// A threadgroup per run. It passes through shared memory in chunks, of which the first simdgroup
+// sums the squares: sixteen chains of fused multiply-adds are all that the order of the sum allows.
+// Bound by those chains for few rows, by memory for many.
 
 #include "backend/gpu/kernels/rms_norm.h"
 
 #include "backend/gpu/dialect/dialect.h"
+#include "backend/gpu/kernels/lanes.h"
 
 namespace hearth::backend::gpu {
 
-KERNEL(rms_norm_f32, 256, RmsNormParams, BUFFER(0, const f32, x), BUFFER(1, const f32, weight),
-       BUFFER(2, f32, y)) {
-  SHARED_ARRAY(f32, partial, 8);
-  DEVICE(const f32) x_run = x + u64(k_group.x) * p.n;
-  DEVICE(f32) y_run = y + u64(k_group.x) * p.n;
-  const u32 n4 = p.n / 4;
-
-  f32 sum = 0.0f;
-  for (u32 i = k_thread.x; i < n4; i += k_group_size.x) {
-    const f32x4 v = load4(x_run + 4 * i);
-    sum = dot4(v, v, sum);
+KERNEL(rms_norm_f32, 256, RmsNormParams, BUFFER(0, const u32, counts), BUFFER(1, const f32, x),
+       BUFFER(2, const f32, weight), BUFFER(3, const f32, residual), BUFFER(4, f32, y)) {
+  SHARED_ARRAY(f32, chunk, RMS_NORM_CHUNK);
+  SHARED_ARRAY(f32, factor, 1);
+  if (k_group.y >= counts[p.axis]) {
+    return;
   }
-  sum = simd_sum_f32(sum);
-  if (k_lane == 0) {
-    partial[k_simdgroup] = sum;
+  const u64 start = (u64(k_group.y) * k_grid_size.x + k_group.x) * p.n;
+
+  f32 partial = 0.0f;
+  for (u32 first = 0; first < p.n; first += RMS_NORM_CHUNK) {
+    const u32 n_chunk = min_u32(p.n - first, RMS_NORM_CHUNK);
+    group_barrier();  // the chunk before has been summed
+    for (u32 i = k_thread.x; i < n_chunk; i += k_group_size.x) {
+      chunk[i] = x[start + first + i];
+    }
+    group_barrier();
+    if (k_simdgroup == 0) {
+      partial = add_squares(chunk, n_chunk, k_lane, partial);
+    }
+  }
+  if (k_simdgroup == 0) {
+    const f32 inverse = 1.0f / sqrt_f32(sum_lanes(partial) / f32(p.n) + p.eps);
+    if (k_lane == 0) {
+      factor[0] = inverse;
+    }
   }
   group_barrier();
-  const f32 total = simd_sum_f32(k_lane < k_group_size.x / 32 ? partial[k_lane] : 0.0f);
 
-  const f32 inverse = rsqrt_f32(total / f32(p.n) + p.eps);
-  for (u32 i = k_thread.x; i < n4; i += k_group_size.x) {
-    store4(y_run + 4 * i, load4(x_run + 4 * i) * inverse * load4(weight + 4 * i));
+  for (u32 i = k_thread.x; i < p.n; i += k_group_size.x) {
+    const f32 normed = x[start + i] * factor[0] * weight[i];
+    y[start + i] = p.adds_residual != 0u ? residual[start + i] + normed : normed;
   }
 }
 

@@ -1,0 +1,71 @@
+// A threadgroup takes 32 channels of a sequence, a simdgroup every 8th of its rows: a row needs
+// nothing of the row before but its x. When all have read what they need of the ring, the first
+// simdgroup writes the rings, in the order of rows. Bound by memory.
+
+#include "backend/gpu/kernels/causal_conv.h"
+
+#include "backend/gpu/dialect/dialect.h"
+
+namespace hearth::backend::gpu {
+
+KERNEL(causal_conv_f32, 256, CausalConvParams, BUFFER(0, const u32, counts),
+       BUFFER(1, const f32, x), BUFFER(2, const f32, weight), BUFFER(3, const u32, row_starts),
+       BUFFER(4, const i32, positions), BUFFER(5, const i32, state_before),
+       BUFFER(6, const i32, state_after), BUFFER(7, f32, rings), BUFFER(8, f32, y)) {
+  const u32 sequence = k_group.y;
+  if (sequence >= counts[2] || row_starts[sequence] >= row_starts[sequence + 1]) {
+    return;
+  }
+  const u32 first = row_starts[sequence];
+  const u32 end = row_starts[sequence + 1];
+  const u32 channel = k_group.x * CAUSAL_CONV_CHANNELS + k_lane;
+  const bool is_channel = channel < p.channels;
+  const u32 ring_rows = p.taps - 1u;
+  const u32 first_position = u32(positions[first]);
+  const u64 slot_before = u64(u32(state_before[first]));
+  // Of rows before `first`, ring_rows are in the ring; positions before 0 are zero.
+  DEVICE(f32) ring_before = rings + (slot_before * p.slot_stride + channel);
+
+  for (u32 row = first + k_simdgroup; is_channel && row < end; row += k_group_size.x / 32) {
+    f32 sum = 0.0f;
+    for (u32 tap = 0; tap < p.taps; ++tap) {
+      const u32 back = ring_rows - tap;
+      f32 value = 0.0f;
+      if (back <= row - first) {
+        value = x[u64(row - back) * p.channels + channel];
+      } else if (back <= first_position + (row - first)) {
+        const u32 position = first_position + (row - first) - back;
+        value = ring_before[u64(position % ring_rows) * p.channels];
+      }
+      sum = fma_f32(weight[u64(channel) * p.taps + tap], value, sum);
+    }
+    y[u64(row) * p.channels + channel] = silu_f32(sum);
+  }
+  group_barrier_device();
+  if (k_simdgroup != 0 || !is_channel) {
+    return;
+  }
+  for (u32 row = first; row < end; ++row) {
+    if (row + 1 < end && state_after[row] == state_after[row + 1]) {
+      continue;  // the ring after the next row takes its place
+    }
+    const u64 slot_after = u64(u32(state_after[row]));
+    DEVICE(f32) ring_after = rings + (slot_after * p.slot_stride + channel);
+    for (u32 back = 0; back < ring_rows; ++back) {
+      // Newest first: what comes from the ring before is older than all that is written over it.
+      f32 value = 0.0f;
+      const u32 position = first_position + (row - first) - back;
+      const bool is_there = back <= first_position + (row - first);
+      if (back <= row - first) {
+        value = x[u64(row - back) * p.channels + channel];
+      } else if (is_there) {
+        value = ring_before[u64(position % ring_rows) * p.channels];
+      }
+      // Places of positions before 0 are those that no position has taken yet.
+      const u32 place = is_there ? position % ring_rows : back;
+      ring_after[u64(place) * p.channels] = value;
+    }
+  }
+}
+
+}  // namespace hearth::backend::gpu
