@@ -19,7 +19,8 @@ using testing::HasSubstr;
 
 constexpr auto no_time = std::chrono::nanoseconds(0);
 
-std::shared_ptr<Buffer> upload(Device& device, const std::vector<float>& values,
+template <class T>
+std::shared_ptr<Buffer> upload(Device& device, const std::vector<T>& values,
                                std::string_view label) {
   const auto bytes = std::as_bytes(std::span(values));
   auto buffer = device.allocate(bytes.size(), label).value();
@@ -60,12 +61,13 @@ DeviceUnderTest cuda_device() {
 class GpuDevice : public testing::TestWithParam<DeviceUnderTest (*)()> {
  protected:
   void add(CommandList& list, const BufferPart& a, const BufferPart& b, const BufferPart& y) {
-    list.dispatch(KernelId::add_f32, {a, b, y}, ElementwiseParams{static_cast<u32>(y.bytes / 4)},
-                  {1}, {32});
+    list.dispatch(KernelId::add_f32, {whole(counts_), a, b, y},
+                  AddParams{static_cast<u32>(y.bytes / 4), 0}, {1}, {32});
   }
 
   DeviceUnderTest under_test_ = GetParam()();
   Device* device_ = under_test_.device.get();
+  std::shared_ptr<Buffer> counts_ = upload(*device_, std::vector<u32>{1}, "counts");
   std::shared_ptr<Buffer> a_ = upload(*device_, std::vector<float>(64, 1.0f), "a");
   std::shared_ptr<Buffer> b_ = upload(*device_, std::vector<float>(64, 2.0f), "b");
   std::shared_ptr<Buffer> y_ = upload(*device_, std::vector<float>(64, 0.0f), "y");
@@ -92,8 +94,8 @@ TEST_P(GpuDevice, RunsAListAsOftenAsItIsSubmitted) {
   EXPECT_EQ(counters.submissions, 3);
   EXPECT_EQ(counters.dispatches, 3);
   EXPECT_EQ(counters.barriers, 3);
-  EXPECT_EQ(counters.allocated_bytes, 4 * 256u);
-  EXPECT_EQ(counters.uploaded_bytes, 4 * 256u);
+  EXPECT_EQ(counters.allocated_bytes, 4 + 4 * 256u);
+  EXPECT_EQ(counters.uploaded_bytes, 4 + 4 * 256u);
   EXPECT_EQ(counters.downloaded_bytes, 256u);
 }
 
@@ -162,8 +164,8 @@ TEST_P(GpuDevice, RefusesListsThatBreakTheRules) {
             "kernel 'add_f32': buffers 'a' and 'y' overlap, and 'y' is written");
 
   CommandList too_many_threads;
-  too_many_threads.dispatch(KernelId::add_f32, {whole(a_), whole(b_), whole(y_)},
-                            ElementwiseParams{64}, {1}, {1024});
+  too_many_threads.dispatch(KernelId::add_f32, {whole(counts_), whole(a_), whole(b_), whole(y_)},
+                            AddParams{64, 0}, {1}, {1024});
   EXPECT_THAT(fault_of(*device_, too_many_threads), HasSubstr("a threadgroup of 1024 threads"));
 
   const std::vector<float> three(3);
@@ -174,19 +176,20 @@ TEST_P(GpuDevice, RefusesListsThatBreakTheRules) {
 
 TEST(EmulatorDevice, TellsOfAFaultOfAKernelWhenItIsWaitedFor) {
   const auto device = open_emulator_device({});
+  const auto counts = upload(*device, std::vector<u32>{1}, "counts");
   const auto a = device->allocate(256, "a").value();
   const auto y = device->allocate(256, "y").value();
   CommandList list;
-  list.dispatch(KernelId::add_f32, {whole(a), whole(a), whole(y)}, ElementwiseParams{68}, {1},
-                {32});
+  list.dispatch(KernelId::add_f32, {whole(counts), whole(a), whole(a), whole(y)}, AddParams{68, 0},
+                {1}, {32});
   const auto commands = device->prepare(list).value();
   const Ticket ticket = device->submit(*commands).value();
   const auto result = device->wait(ticket, no_time);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::internal);
   EXPECT_THAT(result.error().message,
-              AllOf(HasSubstr("kernel 'add_f32': accesses 16 bytes at byte 256 of '"),
-                    HasSubstr("', which has 256 bytes (threadgroup (0, 0, 0), thread (16, 0, 0), "
+              AllOf(HasSubstr("kernel 'add_f32': accesses 4 bytes at byte 256 of '"),
+                    HasSubstr("', which has 256 bytes (threadgroup (0, 0, 0), thread (0, 0, 0), "
                               "elementwise.cpp:")));
   EXPECT_TRUE(device->wait(ticket, no_time));  // told once
 }

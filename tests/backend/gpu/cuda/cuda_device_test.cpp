@@ -74,19 +74,21 @@ TEST(CudaDevice, LaunchesAListInItsOrder) {
   const auto device = open();
   const auto a = device->allocate(64, "a").value();
   const auto b = device->allocate(64, "b").value();
+  const auto counts = device->allocate(12, "counts").value();
   CommandList list;
   list.fill(whole(a), 0);
+  list.fill(whole(counts), 0);
   list.barrier();
-  list.dispatch(KernelId::add_f32, {{a, 0, 32}, {a, 32, 32}, {b, 0, 32}}, ElementwiseParams{8}, {1},
-                {32});
-  list.dispatch(KernelId::swiglu_f32, {{a, 0, 32}, {a, 32, 32}, {b, 32, 32}}, ElementwiseParams{8},
-                {1}, {32});
+  list.dispatch(KernelId::add_f32, {whole(counts), {a, 0, 32}, {a, 32, 32}, {b, 0, 32}},
+                AddParams{8, 0}, {1}, {32});
+  list.dispatch(KernelId::gated_f32, {whole(counts), {a, 0, 32}, {a, 32, 32}, {b, 32, 32}},
+                ActivationParams{8, 0, 0}, {1}, {32});
   const auto commands = device->prepare(list).value();
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(device->wait(device->submit(*commands).value(), no_time).value());
   }
   EXPECT_THAT(driver.launched,
-              testing::ElementsAre("add_f32", "swiglu_f32", "add_f32", "swiglu_f32"));
+              testing::ElementsAre("add_f32", "gated_f32", "add_f32", "gated_f32"));
 }
 
 TEST(CudaDevice, WaitsNoLongerThanItIsToldTo) {
@@ -122,8 +124,8 @@ TEST(CudaDevice, IsLostAfterAFaultOfAKernel) {
   const auto device = open();
   const auto a = device->allocate(96, "a").value();
   CommandList list;
-  list.dispatch(KernelId::add_f32, {{a, 0, 32}, {a, 32, 32}, {a, 64, 32}}, ElementwiseParams{8},
-                {1}, {32});
+  list.dispatch(KernelId::add_f32, {{a, 0, 32}, {a, 32, 32}, {a, 32, 32}, {a, 64, 32}},
+                AddParams{8, 0}, {1}, {32});
   const auto commands = device->prepare(list).value();
   driver.launch_status = Status::illegal_address;
   const auto submitted = device->submit(*commands);

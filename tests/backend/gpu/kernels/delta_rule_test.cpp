@@ -1,108 +1,130 @@
 #include "backend/gpu/kernels/delta_rule.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "tests/backend/gpu/kernels/kernel_runner.h"
-#include "tests/graph/op_runner.h"
+#include "tests/backend/gpu/kernels/recurrent_step.h"
 #include "tests/graph/tiny_model.h"
 
 namespace hearth::backend::gpu {
 namespace {
 
-using graph::Matrix;
 using graph::random_matrix;
+
+struct Shapes {
+  KernelId kernel;
+  std::int64_t key_dim;
+  std::int64_t value_dim;
+  graph::HeadOrder order;
+  std::uint32_t columns;  // of a threadgroup
+};
 
 constexpr std::int64_t n_key_heads = 2;
 constexpr std::int64_t n_value_heads = 4;
-constexpr std::int64_t value_dim = 16;  // what the reference takes
-constexpr std::int64_t features = 2 * n_key_heads * DELTA_RULE_KEY_DIM + n_value_heads * value_dim;
-constexpr std::size_t slot_floats = n_value_heads * value_dim * DELTA_RULE_KEY_DIM;
+constexpr std::size_t n_slots = 4;
 
-class GpuDeltaRule : public testing::TestWithParam<graph::HeadOrder> {
+class GpuDeltaRule : public testing::TestWithParam<Shapes> {
  protected:
   GpuDeltaRule() : weights_(5) {
+    const Shapes& shapes = GetParam();
     op_.params = {.layer = 0,
                   .n_key_heads = n_key_heads,
                   .n_value_heads = n_value_heads,
-                  .key_dim = DELTA_RULE_KEY_DIM,
-                  .value_dim = value_dim,
-                  .order = GetParam()};
+                  .key_dim = shapes.key_dim,
+                  .value_dim = shapes.value_dim,
+                  .order = shapes.order};
     op_.rate = weights_.add_uniform("ssm_a", Shape{n_value_heads}, -2, -0.01f);
     op_.bias = weights_.add_uniform("ssm_dt", Shape{n_value_heads}, -1, 1);
   }
 
-  /// Rows of a prompt, one or several sequences; memory before and after.
-  std::vector<float> run(const Matrix& qkv, const Matrix& write_gate, const Matrix& decay_gate,
-                         const std::vector<std::int32_t>& row_starts,
-                         const std::vector<std::int32_t>& positions,
-                         const std::vector<std::int32_t>& slots, std::vector<float>& memory) {
-    const auto n_sequences = static_cast<u32>(slots.size());
-    const auto results = run_everywhere(
-        call(KernelId::delta_rule_f32,
-             {contents(qkv.data), contents(write_gate.data), contents(decay_gate.data),
-              weights_.bytes(op_.rate), weights_.bytes(op_.bias), contents(row_starts),
-              contents(positions), contents(slots), contents(memory),
-              poisoned(static_cast<std::size_t>(qkv.rows * n_value_heads * value_dim))},
-             DeltaRuleParams{n_key_heads, n_value_heads, value_dim,
-                             GetParam() == graph::HeadOrder::tiled ? 1u : 0u},
-             {value_dim / DELTA_RULE_COLUMNS, n_value_heads, n_sequences}, {128}));
-    memory = values<float>(results[8]);
-    return values<float>(results[9]);
+  [[nodiscard]] std::size_t slot_floats() const {
+    return static_cast<std::size_t>(n_value_heads * op_.params.key_dim * op_.params.value_dim);
+  }
+
+  /// y and the memory after; one sequence is masked.
+  std::vector<Contents> run(const RecurrentStep& each, const std::vector<graph::Matrix>& inputs,
+                            const Contents& memory) {
+    const Shapes& shapes = GetParam();
+    const DeltaRuleParams params{
+        .n_key_heads = n_key_heads,
+        .n_value_heads = n_value_heads,
+        .key_dim = static_cast<u32>(shapes.key_dim),
+        .value_dim = static_cast<u32>(shapes.value_dim),
+        .is_tiled = shapes.order == graph::HeadOrder::tiled ? 1u : 0u,
+        .query_scale = 1.0f / std::sqrt(static_cast<float>(shapes.key_dim)),
+        .slot_stride = slot_floats()};
+    const auto y_floats = static_cast<std::size_t>(n_value_heads * shapes.value_dim);
+    auto results = run_everywhere(
+        call(shapes.kernel,
+             {counts(each.n_rows(), 0, each.n_sequences()), contents(inputs[0].data),
+              contents(inputs[1].data), contents(inputs[2].data), weights_.bytes(op_.rate),
+              weights_.bytes(op_.bias), contents(each.row_starts), contents(each.step.positions),
+              contents(each.before), contents(each.after), memory,
+              poisoned((each.n_rows() + 1) * y_floats)},
+             params,
+             {static_cast<u32>(shapes.value_dim) / shapes.columns, n_value_heads,
+              each.n_sequences() + 1},
+             {4 * shapes.columns}));
+    return {std::move(results[11]), std::move(results[10])};
+  }
+
+  /// The reference's memory of a slot in the order of the kernel.
+  std::vector<float> reordered(graph::HostStateCache& cache, std::int32_t slot) const {
+    const std::int64_t key_dim = op_.params.key_dim;
+    const std::int64_t value_dim = op_.params.value_dim;
+    std::vector<float> result;
+    for (std::int64_t head = 0; head < n_value_heads; ++head) {
+      const float* memory = cache.memory(0, slot) + head * key_dim * value_dim;
+      for (std::int64_t at = 0; at < key_dim * value_dim; ++at) {
+        const std::int64_t i = at / 32 % (key_dim / 4) * 4 + at % 4;
+        const std::int64_t j = at / (8 * key_dim) * 8 + at / 4 % 8;
+        result.push_back(memory[(j / 16 * key_dim + i) * 16 + j % 16]);
+      }
+    }
+    return result;
   }
 
   graph::RandomWeights weights_;
   graph::DeltaRule op_;
 };
 
-TEST_P(GpuDeltaRule, AgreesWithTheReferenceOverTwoSequencesAndTwoSteps) {
-  constexpr std::int64_t n_rows = 5;  // three of one sequence, two of the other
-  const Matrix qkv = random_matrix(n_rows, features, 1);
-  const Matrix write_gate = random_matrix(n_rows, n_value_heads, 2);
-  const Matrix decay_gate = random_matrix(n_rows, n_value_heads, 3);
-  graph::HostStateCache cache({3,
+TEST_P(GpuDeltaRule, GivesTheBitsOfTheReferenceAndItsMemory) {
+  const auto& params = op_.params;
+  graph::HostStateCache cache({n_slots,
                                {{.n_heads = n_value_heads,
-                                 .key_dim = DELTA_RULE_KEY_DIM,
-                                 .value_dim = value_dim,
+                                 .key_dim = params.key_dim,
+                                 .value_dim = params.value_dim,
                                  .conv_channels = 1,
                                  .conv_taps = 2}}});
-  std::vector<float> memory(3 * slot_floats, NAN);  // nothing of a slot's last owner may be seen
-  for (const std::int32_t first : {0, 3}) {
-    graph::OwnedStep step(n_rows);
-    step.positions = {first, first + 1, first + 2, first == 0 ? 0 : 2, first == 0 ? 1 : 3};
-    step.sequences = {0, 0, 0, 1, 1};
-    step.state_slots = {2, 0};
-    const auto expected =
-        graph::run_op(op_, weights_.table(), {qkv, write_gate, decay_gate}, step, cache).value();
-    const auto y =
-        run(qkv, write_gate, decay_gate, {0, 3, 5}, step.positions, step.state_slots, memory);
-    EXPECT_LT(relative_error(y, expected.data), 1e-6);
+  Contents memory = poisoned(n_slots * slot_floats());  // nothing of a last owner may be seen
+  std::uint32_t seed = 1;
+  for (const RecurrentStep& each : recurrent_steps()) {
+    const std::vector<graph::Matrix> inputs{
+        random_matrix(each.n_rows(), 2 * params.key_features() + params.value_features(), seed),
+        random_matrix(each.n_rows(), n_value_heads, seed + 1),
+        random_matrix(each.n_rows(), n_value_heads, seed + 2)};
+    seed += 3;
+    const auto expected = graph::run_op(op_, weights_.table(), inputs, each.step, cache).value();
+    const auto results = run(each, inputs, memory);
+    expect_bits(results[0], expected.data);
+    memory = results[1];
+    const auto slot_bytes = static_cast<std::ptrdiff_t>(slot_floats() * sizeof(float));
+    for (const std::int32_t slot : each.after) {
+      const auto begin = memory.begin() + slot * slot_bytes;
+      expect_bits({begin, begin + slot_bytes}, reordered(cache, slot));
+    }
   }
 }
 
-TEST_P(GpuDeltaRule, GivesTheSameBitsForAPromptInPieces) {
-  const Matrix qkv = random_matrix(3, features, 1);
-  const Matrix write_gate = random_matrix(3, n_value_heads, 2);
-  const Matrix decay_gate = random_matrix(3, n_value_heads, 3);
-  std::vector<float> memory(slot_floats);
-  const auto whole_prompt = run(qkv, write_gate, decay_gate, {0, 3}, {0, 1, 2}, {0}, memory);
-  const auto memory_of_whole = memory;
-  std::vector<float> in_pieces;
-  const auto rows = [](const Matrix& x, std::int64_t first, std::int64_t n) {
-    const auto begin = x.data.begin() + first * x.features;
-    return Matrix{n, x.features, {begin, begin + n * x.features}};
-  };
-  for (const auto& [first, n] : {std::pair<std::int32_t, std::int32_t>(0, 2), {2, 1}}) {
-    const auto piece = run(rows(qkv, first, n), rows(write_gate, first, n),
-                           rows(decay_gate, first, n), {0, n}, {first, first + 1}, {0}, memory);
-    in_pieces.insert(in_pieces.end(), piece.begin(), piece.end());
-  }
-  EXPECT_EQ(in_pieces, whole_prompt);
-  EXPECT_EQ(memory, memory_of_whole);
-}
-
-INSTANTIATE_TEST_SUITE_P(Orders, GpuDeltaRule,
-                         testing::ValuesIn(shapes({graph::HeadOrder::grouped,
-                                                   graph::HeadOrder::tiled})));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, GpuDeltaRule,
+    testing::ValuesIn(
+        shapes<Shapes>({{KernelId::delta_rule_128_f32, 128, 32, graph::HeadOrder::grouped, 32},
+                        {KernelId::delta_rule_128_f32, 128, 32, graph::HeadOrder::tiled, 16},
+                        {KernelId::delta_rule_f32, 256, 16, graph::HeadOrder::tiled, 16},
+                        {KernelId::delta_rule_f32, 20, 48, graph::HeadOrder::grouped, 16}})));
 
 }  // namespace
 }  // namespace hearth::backend::gpu

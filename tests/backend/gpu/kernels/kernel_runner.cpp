@@ -1,6 +1,7 @@
 #include "tests/backend/gpu/kernels/kernel_runner.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -82,6 +83,21 @@ std::vector<Contents> run_everywhere(const KernelCall& call) {
     }
   }
   return first;
+}
+
+void expect_bits(const Contents& result, const std::vector<float>& expected) {
+  const auto given = values<std::uint32_t>(result);
+  ASSERT_GE(given.size(), expected.size());
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const bool is_masked = i >= expected.size();
+    const auto value = std::bit_cast<float>(given[i]);
+    if (!is_masked && std::isnan(expected[i]) && std::isnan(value)) {
+      continue;
+    }
+    const std::uint32_t bits = is_masked ? 0xffffffffu : std::bit_cast<std::uint32_t>(expected[i]);
+    ASSERT_EQ(given[i], bits) << "float " << i << " is " << value << ", expected "
+                              << std::bit_cast<float>(bits);
+  }
 }
 
 double relative_error(const std::vector<float>& a, const std::vector<double>& b) {

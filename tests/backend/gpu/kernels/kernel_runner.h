@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/gpu/dialect/scalars.h"
 #include "backend/gpu/emulator/sanitizers.h"
 #include "backend/gpu/host/device.h"
 
@@ -57,9 +58,22 @@ std::vector<Shape> shapes(std::initializer_list<Shape> all) {
                                         : std::vector<Shape>(all);
 }
 
+/// The first buffer of every kernel: rows of the step, logit rows, sequences.
+inline Contents counts(u32 rows, u32 logit_rows = 0, u32 sequences = 0) {
+  return contents(std::vector<u32>{rows, logit_rows, sequences});
+}
+/// What stands for a buffer that the parameters leave out.
+inline Contents no_buffer() {
+  return Contents(16);
+}
+
 /// The buffers after the call. Expects the same bits from every order of threads and number of
 /// workers. With HEARTH_TEST_GPU=cuda in the environment it runs on that card instead.
 std::vector<Contents> run_everywhere(const KernelCall& call);
+
+/// Expects the floats of `expected`, bit by bit but for the payload of NaNs, and poison behind
+/// them: what belongs to masked rows has to be left alone.
+void expect_bits(const Contents& result, const std::vector<float>& expected);
 
 /// |a - b| / |b|, Euclidean; NaN and wrong lengths give infinity. The last argument must not be
 /// zero throughout.
