@@ -12,6 +12,7 @@
 #define SHARED(T)     T*
 #define THREAD(T)     T*
 #define THREAD_REF(T) T&
+#define PARAMS(T)     const T&
 
 #define BUFFER(index, T, name) T* __restrict__ name
 #define KERNEL(name, max_threads, Params, ...)            \

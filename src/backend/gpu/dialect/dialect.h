@@ -9,7 +9,8 @@
 ///             its parameters are `p`; threadgroups are multiples of 32 threads
 /// Numbers     u8 u16 u32 u64, i8 i16 i32 i64, f32; f16 and bf16 are storage: to_f32(), to_f16()
 /// Pointers    DEVICE(T) into buffers, SHARED(T) into the threadgroup's memory, THREAD(T) and
-///             THREAD_REF(T) to a thread's own variables; const belongs to T; no unary *
+///             THREAD_REF(T) to a thread's own variables; const belongs to T; no unary *;
+///             PARAMS(T) for functions that take the kernel's parameters, or a member of them
 /// Functions   DEVICE_FN, which takes pointers and positions as arguments
 /// Position    k_group, k_thread, k_grid_size, k_group_size (each .x .y .z), k_lane, k_simdgroup;
 ///             in kernels alone

@@ -19,6 +19,7 @@
 #define SHARED(T)     ::hearth::backend::gpu::emulator::SharedPointer<T>
 #define THREAD(T)     T*
 #define THREAD_REF(T) T&
+#define PARAMS(T)     const T&
 
 #define BUFFER(index, T, name) DEVICE(T) name
 #define KERNEL(name, max_threads, Params, ...)                                                        \

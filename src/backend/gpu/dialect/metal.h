@@ -28,6 +28,7 @@ struct bf16 {
 #define SHARED(T)     threadgroup T*
 #define THREAD(T)     thread T*
 #define THREAD_REF(T) thread T&
+#define PARAMS(T)     constant T&
 
 #define BUFFER(index, T, name) device T* name [[buffer(index)]]
 #ifdef HEARTH_METAL_LINT  // clang's front end for OpenCL knows the keyword, not the attribute

@@ -20,6 +20,7 @@ namespace hearth::backend::gpu {
 #define TILE_THREADS 128u
 #define KEYS_AT_ONCE 2u
 #define DIMS_AT_ONCE 2u
+#define VALUES_AT_ONCE 8u
 
 /// What a threadgroup reads: panels of one key/value head, by the block table of the row.
 struct KvHead {
@@ -74,24 +75,20 @@ DEVICE_FN void score_two_keys(u32 type, KvHead head, DEVICE(const i32) table, Ke
   u64 panels[KEYS_AT_ONCE];
   u32 slots[KEYS_AT_ONCE];
   f32x4 dots[KEYS_AT_ONCE];
-  u32x4 next[KEYS_AT_ONCE];
   UNROLL for (u32 j = 0; j < KEYS_AT_ONCE; ++j) {
     const u32 each = key + j * TILE_THREADS;
     const u32 seen = each >= range.begin && each < range.end ? each : range.begin;
     panels[j] = panel_start(type, head, table, seen);
     slots[j] = seen % ATTENTION_BLOCK_KEYS;
     dots[j] = make4(0.0f, 0.0f, 0.0f, 0.0f);
-    next[j] = load4(words(keys + (panels[j] + 16 * slots[j])));
   }
   const u32 n_word = kv_word_values(type);
   const u32 n_words = head.head_dim / n_word;
   for (u32 word = 0; word < n_words; ++word) {
     u32x4 now[KEYS_AT_ONCE];
     f32 scales[KEYS_AT_ONCE];
-    const u32 ahead = min_u32(word + 1, n_words - 1);
     UNROLL for (u32 j = 0; j < KEYS_AT_ONCE; ++j) {
-      now[j] = next[j];
-      next[j] = load4(words(keys + (panels[j] + 16 * (ahead * ATTENTION_BLOCK_KEYS + slots[j]))));
+      now[j] = load4(words(keys + (panels[j] + 16 * (word * ATTENTION_BLOCK_KEYS + slots[j]))));
       scales[j] = 1.0f;
       if (type >= KV_Q8_0) {
         const u32 group = word * n_word / 32;
@@ -99,10 +96,14 @@ DEVICE_FN void score_two_keys(u32 type, KvHead head, DEVICE(const i32) table, Ke
                              group * ATTENTION_BLOCK_KEYS + slots[j]);
       }
     }
-    UNROLL for (u32 i = 0; i < n_word; ++i) {
-      const f32x4 q = load4(queries + (word * n_word + i) * ATTENTION_MAX_HEADS);
-      UNROLL for (u32 j = 0; j < KEYS_AT_ONCE; ++j) {
-        dots[j] = fma4(q, kv_word_value(type, now[j], i, scales[j]), dots[j]);
+    UNROLL for (u32 part = 0; part < 4; ++part) {
+      UNROLL for (u32 i = 0; i < n_word / 4; ++i) {
+        const u32 d = word * n_word + part * (n_word / 4) + i;
+        const f32x4 q = load4(queries + d * ATTENTION_MAX_HEADS);
+        UNROLL for (u32 j = 0; j < KEYS_AT_ONCE; ++j) {
+          const f32 value = kv_part_value(type, word_part(now[j], part), i, scales[j]);
+          dots[j] = fma4(q, value, dots[j]);
+        }
       }
     }
   }
@@ -116,14 +117,14 @@ DEVICE_FN void score_two_keys(u32 type, KvHead head, DEVICE(const i32) table, Ke
   }
 }
 
-/// Sum of the weights of head thread / 16, lane by lane of the sum; by whole simdgroups.
-DEVICE_FN f32 sum_of_weights(SHARED(const f32) weights, KeyRange range, u32 thread) {
-  const u32 lane = thread % N_LANES;
+/// Sum of the weights of head thread_id / 16, lane by lane of the sum; by whole simdgroups.
+DEVICE_FN f32 sum_of_weights(SHARED(const f32) weights, KeyRange range, u32 thread_id) {
+  const u32 lane = thread_id % N_LANES;
   f32 partial = 0.0f;
   // Parts begin at multiples of 16.
   const u32 first = range.begin + (lane + N_LANES - range.begin % N_LANES) % N_LANES;
   for (u32 key = first; key < range.end; key += N_LANES) {
-    partial += weights[(key - range.start) * ATTENTION_MAX_HEADS + thread / N_LANES];
+    partial += weights[(key - range.start) * ATTENTION_MAX_HEADS + thread_id / N_LANES];
   }
   return sum_lanes(partial);
 }
@@ -145,18 +146,20 @@ DEVICE_FN void add_values(u32 type, KvHead head, DEVICE(const u8) panel, KeyRang
   }
 }
 
-/// The same for a whole block, whose values are all asked for before the first is used.
+/// The same for a whole block, of whose values eight are asked for before the first is used.
 DEVICE_FN void add_block_values(u32 type, KvHead head, DEVICE(const u8) panel, u32 d,
                                 SHARED(const f32) weights, THREAD_REF(TilePartial) partial) {
   UNROLL for (u32 j = 0; j < DIMS_AT_ONCE; ++j) {
     if (d + j * TILE_THREADS < head.head_dim) {
-      f32 values[ATTENTION_BLOCK_KEYS];
-      UNROLL for (u32 slot = 0; slot < ATTENTION_BLOCK_KEYS; ++slot) {
-        values[slot] = kv_value(type, panel, head.head_dim, slot, d + j * TILE_THREADS);
-      }
-      UNROLL for (u32 slot = 0; slot < ATTENTION_BLOCK_KEYS; ++slot) {
-        partial.values[j] =
-            fma4(load4(weights + slot * ATTENTION_MAX_HEADS), values[slot], partial.values[j]);
+      for (u32 first = 0; first < ATTENTION_BLOCK_KEYS; first += VALUES_AT_ONCE) {
+        f32 values[VALUES_AT_ONCE];
+        UNROLL for (u32 i = 0; i < VALUES_AT_ONCE; ++i) {
+          values[i] = kv_value(type, panel, head.head_dim, first + i, d + j * TILE_THREADS);
+        }
+        UNROLL for (u32 i = 0; i < VALUES_AT_ONCE; ++i) {
+          const f32x4 weight = load4(weights + (first + i) * ATTENTION_MAX_HEADS);
+          partial.values[j] = fma4(weight, values[i], partial.values[j]);
+        }
       }
     }
   }
@@ -168,10 +171,10 @@ DEVICE_FN void add_block_values(u32 type, KvHead head, DEVICE(const u8) panel, u
 DEVICE_FN TilePartial attend_part(u32 type, KvHead head, DEVICE(const i32) table, KeyRange range,
                                   f32 scale, DEVICE(const u8) keys, DEVICE(const u8) values,
                                   SHARED(const f32) queries, SHARED(f32) scores, SHARED(f32) maxima,
-                                  SHARED(f32) sums, u32 thread, u32 n_threads) {
-  const u32 tile = thread / TILE_THREADS;
+                                  SHARED(f32) sums, u32 thread_id, u32 n_threads) {
+  const u32 tile = thread_id / TILE_THREADS;
   const u32 tile_head = tile * ATTENTION_TILE_HEADS;
-  const u32 lane = thread % TILE_THREADS;
+  const u32 lane = thread_id % TILE_THREADS;
   const u32 round_keys = TILE_THREADS * KEYS_AT_ONCE;
   const f32 lowest = f32_of_bits(0xff800000u);  // minus infinity, which every score beats
   TilePartial partial;
@@ -186,8 +189,8 @@ DEVICE_FN TilePartial attend_part(u32 type, KvHead head, DEVICE(const i32) table
   partial.maxima.y = simd_max_f32(partial.maxima.y);
   partial.maxima.z = simd_max_f32(partial.maxima.z);
   partial.maxima.w = simd_max_f32(partial.maxima.w);
-  if (thread % 32 == 0) {
-    store4(maxima + thread / 32 * 4, partial.maxima);
+  if (thread_id % 32 == 0) {
+    store4(maxima + thread_id / 32 * 4, partial.maxima);
   }
   group_barrier();
   UNROLL for (u32 simdgroup = 0; simdgroup < TILE_THREADS / 32; ++simdgroup) {
@@ -201,10 +204,10 @@ DEVICE_FN TilePartial attend_part(u32 type, KvHead head, DEVICE(const i32) table
     }
   }
   group_barrier();
-  if (thread < n_threads / TILE_THREADS * ATTENTION_TILE_HEADS * N_LANES) {
-    const f32 sum = sum_of_weights(scores, range, thread);
-    if (thread % N_LANES == 0) {
-      sums[thread / N_LANES] = sum;
+  if (thread_id < n_threads / TILE_THREADS * ATTENTION_TILE_HEADS * N_LANES) {
+    const f32 sum = sum_of_weights(scores, range, thread_id);
+    if (thread_id % N_LANES == 0) {
+      sums[thread_id / N_LANES] = sum;
     }
   }
   UNROLL for (u32 j = 0; j < DIMS_AT_ONCE; ++j) {
@@ -247,10 +250,10 @@ DEVICE_FN f32 head_of_tile(f32x4 heads, u32 i) {
 
 /// What a threadgroup gives: partials of one part (kernels/attention.h has the record), or y. out:
 /// of the first head served.
-DEVICE_FN void write_tile(AttentionParams p, THREAD_REF(const TilePartial) result, u32 n_heads,
-                          u32 part, u32 thread, DEVICE(f32) out) {
-  const u32 tile_head = thread / TILE_THREADS * ATTENTION_TILE_HEADS;
-  const u32 lane = thread % TILE_THREADS;
+DEVICE_FN void write_tile(PARAMS(AttentionParams) p, THREAD_REF(const TilePartial) result,
+                          u32 n_heads, u32 part, u32 thread_id, DEVICE(f32) out) {
+  const u32 tile_head = thread_id / TILE_THREADS * ATTENTION_TILE_HEADS;
+  const u32 lane = thread_id % TILE_THREADS;
   const bool is_split = p.n_parts != 0u;
   UNROLL for (u32 i = 0; i < ATTENTION_TILE_HEADS; ++i) {
     if (tile_head + i < n_heads) {
@@ -275,11 +278,11 @@ DEVICE_FN void write_tile(AttentionParams p, THREAD_REF(const TilePartial) resul
 
 /// One threadgroup: heads_index of the grid's second dimension, `part` of the first. q and out: of
 /// the row.
-DEVICE_FN void attend_row(u32 type, AttentionParams p, u32 part, u32 heads_index, u32 position,
-                          DEVICE(const f32) q, DEVICE(const i32) table, DEVICE(const u8) keys,
-                          DEVICE(const u8) values, DEVICE(f32) out, SHARED(f32) queries,
-                          SHARED(f32) scores, SHARED(f32) maxima, SHARED(f32) sums, u32 thread,
-                          u32 n_threads) {
+DEVICE_FN void attend_row(u32 type, PARAMS(AttentionParams) p, u32 part, u32 heads_index,
+                          u32 position, DEVICE(const f32) q, DEVICE(const i32) table,
+                          DEVICE(const u8) keys, DEVICE(const u8) values, DEVICE(f32) out,
+                          SHARED(f32) queries, SHARED(f32) scores, SHARED(f32) maxima,
+                          SHARED(f32) sums, u32 thread_id, u32 n_threads) {
   const bool is_split = p.n_parts != 0u;
   const u32 first_key = first_key_seen(position, p.window);
   const u32 first_part = is_split ? part : first_key / ATTENTION_PART_KEYS;
@@ -298,7 +301,7 @@ DEVICE_FN void attend_row(u32 type, AttentionParams p, u32 part, u32 heads_index
   head.kv_head = heads_index / n_runs;
   const u32 first_head = head.kv_head * group + first_in_group;
   DEVICE(const f32) q_heads = q + u64(first_head) * p.head_dim;
-  for (u32 i = thread; i < served * p.head_dim; i += n_threads) {
+  for (u32 i = thread_id; i < served * p.head_dim; i += n_threads) {
     queries[i % p.head_dim * ATTENTION_MAX_HEADS + i / p.head_dim] =
         i < n_heads * p.head_dim ? q_heads[i] : 0.0f;
   }
@@ -311,7 +314,7 @@ DEVICE_FN void attend_row(u32 type, AttentionParams p, u32 part, u32 heads_index
     range.begin = max_u32(range.start, first_key);
     range.end = min_u32(range.start + ATTENTION_PART_KEYS, position + 1u);
     const TilePartial next = attend_part(type, head, table, range, p.scale, keys, values, queries,
-                                         scores, maxima, sums, thread, n_threads);
+                                         scores, maxima, sums, thread_id, n_threads);
     if (each == first_part) {
       total = next;
     } else {
@@ -319,7 +322,7 @@ DEVICE_FN void attend_row(u32 type, AttentionParams p, u32 part, u32 heads_index
     }
   }
   const u64 record = is_split ? u64(p.n_parts) * (p.head_dim + 2u) : u64(p.head_dim);
-  write_tile(p, total, n_heads, part, thread, out + first_head * record);
+  write_tile(p, total, n_heads, part, thread_id, out + first_head * record);
 }
 
 #define ATTENTION_KERNEL(name, type)                                                           \

@@ -23,7 +23,7 @@ namespace hearth::backend::gpu {
 /// Buffers: counts, q [rows, q_features], k and v [rows, n_kv_heads * head_dim], q_norm and k_norm
 /// [head_dim], angles (kernels/rope.h), positions, sequences, tables [sequences, table_stride],
 /// q_ready [rows, n_heads * head_dim], keys, values. What flags leave out may be any small buffer.
-/// Grid (n_heads + n_kv_heads, capacity of rows), 128 threads.
+/// Grid (n_heads + n_kv_heads, capacity of rows); threads a multiple of 32, at most 128.
 struct AttentionStoreParams {
   u32 n_heads;
   u32 n_kv_heads;  // divides n_heads

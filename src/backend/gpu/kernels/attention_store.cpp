@@ -11,16 +11,16 @@ namespace hearth::backend::gpu {
 
 /// Norm and rotation of head k_group.x of a row: raw [head_dim] in shared memory becomes `ready`,
 /// once the threadgroup has met again.
-DEVICE_FN void make_ready(AttentionStoreParams p, bool is_query, SHARED(const f32) raw,
+DEVICE_FN void make_ready(PARAMS(AttentionStoreParams) p, bool is_query, SHARED(const f32) raw,
                           DEVICE(const f32) norm, DEVICE(const f32) angles, SHARED(f32) ready,
-                          u32 thread, u32 n_threads) {
+                          u32 thread_id, u32 n_threads) {
   const bool has_norm = (is_query ? p.has_q_norm : p.has_k_norm) != 0u;
   f32 inverse = 1.0f;
   if (has_norm) {
-    const f32 square = sum_lanes(add_squares(raw, p.head_dim, thread % 32, 0.0f));
+    const f32 square = sum_lanes(add_squares(raw, p.head_dim, thread_id % 32, 0.0f));
     inverse = 1.0f / sqrt_f32(square / f32(p.head_dim) + (is_query ? p.q_eps : p.k_eps));
   }
-  for (u32 j = thread; j < p.rope.n_rot / 2; j += n_threads) {
+  for (u32 j = thread_id; j < p.rope.n_rot / 2; j += n_threads) {
     const u32 first = rope_first(p.rope, j);
     const u32 second = rope_second(p.rope, j);
     f32 a = has_norm ? raw[first] * inverse * norm[first] : raw[first];
@@ -29,7 +29,7 @@ DEVICE_FN void make_ready(AttentionStoreParams p, bool is_query, SHARED(const f3
     ready[first] = a;
     ready[second] = b;
   }
-  for (u32 i = p.rope.n_rot + thread; i < p.head_dim; i += n_threads) {
+  for (u32 i = p.rope.n_rot + thread_id; i < p.head_dim; i += n_threads) {
     ready[i] = has_norm ? raw[i] * inverse * norm[i] : raw[i];
   }
 }
@@ -53,16 +53,17 @@ DEVICE_FN f32 same_f32(f32 x) {
   return x;
 }
 
-#define FLOAT_STORE(type, Cell, kv_type, round)                                                    \
-  DEVICE_FN void store_##type(KvPlace place, SHARED(const f32) key, DEVICE(const f32) value,       \
-                              DEVICE(Cell) keys, DEVICE(Cell) values, u32 thread, u32 n_threads) { \
-    const u32 n_word = kv_word_values(kv_type);                                                    \
-    const u64 start = place.panel * (ATTENTION_BLOCK_KEYS * place.head_dim);                       \
-    for (u32 d = thread; d < place.head_dim; d += n_threads) {                                     \
-      const u32 word = d / n_word * ATTENTION_BLOCK_KEYS + place.slot;                             \
-      keys[start + word * n_word + d % n_word] = round(key[d]);                                    \
-      values[start + place.slot * place.head_dim + d] = round(value[d]);                           \
-    }                                                                                              \
+#define FLOAT_STORE(type, Cell, kv_type, round)                                              \
+  DEVICE_FN void store_##type(KvPlace place, SHARED(const f32) key, DEVICE(const f32) value, \
+                              DEVICE(Cell) keys, DEVICE(Cell) values, u32 thread_id,         \
+                              u32 n_threads) {                                               \
+    const u32 n_word = kv_word_values(kv_type);                                              \
+    const u64 start = place.panel * (ATTENTION_BLOCK_KEYS * place.head_dim);                 \
+    for (u32 d = thread_id; d < place.head_dim; d += n_threads) {                            \
+      const u32 word = d / n_word * ATTENTION_BLOCK_KEYS + place.slot;                       \
+      keys[start + word * n_word + d % n_word] = round(key[d]);                              \
+      values[start + place.slot * place.head_dim + d] = round(value[d]);                     \
+    }                                                                                        \
   }
 
 FLOAT_STORE(f32, f32, KV_F32, same_f32)
@@ -143,33 +144,33 @@ DEVICE_FN void store_q4_0_code(DEVICE(u8) codes, u32 index, i32 code, u32 lane) 
 }
 
 /// A simdgroup takes 32 values at a time.
-#define QUANTIZED_STORE(type, kv_type)                                                         \
-  DEVICE_FN void store_##type(KvPlace place, SHARED(const f32) key, DEVICE(const f32) value,   \
-                              DEVICE(u8) keys, DEVICE(u8) values, u32 thread, u32 n_threads) { \
-    const u32 n_word = kv_word_values(kv_type);                                                \
-    const u32 n_groups = place.head_dim / 32;                                                  \
-    const u32 lane = thread % 32;                                                              \
-    const u64 start = place.panel * kv_panel_bytes(kv_type, place.head_dim);                   \
-    const u64 scales = start + kv_cell_bytes(kv_type, place.head_dim);                         \
-    for (u32 group = thread / 32; group < n_groups; group += n_threads / 32) {                 \
-      const u32 d = group * 32 + lane;                                                         \
-      const KvCode k = quantize_##type(key[d], lane);                                          \
-      const KvCode v = quantize_##type(value[d], lane);                                        \
-      const u32 word = d / n_word * ATTENTION_BLOCK_KEYS + place.slot;                         \
-      store_##type##_code(keys + start, word * n_word + d % n_word, k.code, lane);             \
-      store_##type##_code(values + start, place.slot * place.head_dim + d, v.code, lane);      \
-      if (lane == 0) {                                                                         \
-        const u32 key_scale = group * ATTENTION_BLOCK_KEYS + place.slot;                       \
-        store_halfword(keys + (scales + 2 * key_scale), k.scale_bits);                         \
-        store_halfword(values + (scales + 2 * (place.slot * n_groups + group)), v.scale_bits); \
-      }                                                                                        \
-    }                                                                                          \
+#define QUANTIZED_STORE(type, kv_type)                                                            \
+  DEVICE_FN void store_##type(KvPlace place, SHARED(const f32) key, DEVICE(const f32) value,      \
+                              DEVICE(u8) keys, DEVICE(u8) values, u32 thread_id, u32 n_threads) { \
+    const u32 n_word = kv_word_values(kv_type);                                                   \
+    const u32 n_groups = place.head_dim / 32;                                                     \
+    const u32 lane = thread_id % 32;                                                              \
+    const u64 start = place.panel * kv_panel_bytes(kv_type, place.head_dim);                      \
+    const u64 scales = start + kv_cell_bytes(kv_type, place.head_dim);                            \
+    for (u32 group = thread_id / 32; group < n_groups; group += n_threads / 32) {                 \
+      const u32 d = group * 32 + lane;                                                            \
+      const KvCode k = quantize_##type(key[d], lane);                                             \
+      const KvCode v = quantize_##type(value[d], lane);                                           \
+      const u32 word = d / n_word * ATTENTION_BLOCK_KEYS + place.slot;                            \
+      store_##type##_code(keys + start, word * n_word + d % n_word, k.code, lane);                \
+      store_##type##_code(values + start, place.slot * place.head_dim + d, v.code, lane);         \
+      if (lane == 0) {                                                                            \
+        const u32 key_scale = group * ATTENTION_BLOCK_KEYS + place.slot;                          \
+        store_halfword(keys + (scales + 2 * key_scale), k.scale_bits);                            \
+        store_halfword(values + (scales + 2 * (place.slot * n_groups + group)), v.scale_bits);    \
+      }                                                                                           \
+    }                                                                                             \
   }
 
 QUANTIZED_STORE(q8_0, KV_Q8_0)
 QUANTIZED_STORE(q4_0, KV_Q4_0)
 
-DEVICE_FN KvPlace kv_place(AttentionStoreParams p, DEVICE(const i32) table, u32 position,
+DEVICE_FN KvPlace kv_place(PARAMS(AttentionStoreParams) p, DEVICE(const i32) table, u32 position,
                            u32 kv_head) {
   const u32 block = u32(table[position / ATTENTION_BLOCK_KEYS]);
   KvPlace place;

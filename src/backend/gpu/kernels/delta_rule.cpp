@@ -45,30 +45,30 @@ struct DeltaRows {
 
 /// queries, keys [DELTA_ROWS, DELTA_VECTOR], gates [DELTA_ROWS, 2] (decay, beta),
 /// row_values [DELTA_ROWS, DELTA_RULE_MAX_COLUMNS].
-DEVICE_FN void prepare_rows(DeltaRuleParams p, DeltaRows rows, u32 head, u32 first_column,
+DEVICE_FN void prepare_rows(PARAMS(DeltaRuleParams) p, DeltaRows rows, u32 head, u32 first_column,
                             DEVICE(const f32) qkv, DEVICE(const f32) write_gate,
                             DEVICE(const f32) decay_gate, f32 rate, f32 bias, SHARED(f32) queries,
-                            SHARED(f32) keys, SHARED(f32) gates, SHARED(f32) row_values, u32 thread,
-                            u32 n_threads) {
+                            SHARED(f32) keys, SHARED(f32) gates, SHARED(f32) row_values,
+                            u32 thread_id, u32 n_threads) {
   const u32 key_head =
       p.is_tiled != 0u ? head % p.n_key_heads : head / (p.n_value_heads / p.n_key_heads);
   const u32 key_features = p.n_key_heads * p.key_dim;
   const u64 features = 2 * key_features + p.n_value_heads * p.value_dim;
   // Half a simdgroup for the query, half for the key.
-  const bool is_query = thread % 32 < N_LANES;
-  for (u32 i = thread / 32; i < rows.n; i += n_threads / 32) {
+  const bool is_query = thread_id % 32 < N_LANES;
+  for (u32 i = thread_id / 32; i < rows.n; i += n_threads / 32) {
     DEVICE(const f32)
     x = qkv + ((rows.first + i) * features + key_head * p.key_dim + (is_query ? 0u : key_features));
     SHARED(f32) chains = (is_query ? queries : keys) + i * DELTA_VECTOR;
-    unit_chains(x, p.key_dim, is_query ? p.query_scale : 1.0f, chains, thread % N_LANES);
+    unit_chains(x, p.key_dim, is_query ? p.query_scale : 1.0f, chains, thread_id % N_LANES);
   }
-  if (thread < rows.n) {
-    const u64 gate = u64(rows.first + thread) * p.n_value_heads + head;
-    gates[2 * thread] = exp_f32(rate * softplus_f32(decay_gate[gate] + bias));
-    gates[2 * thread + 1] = sigmoid_f32(write_gate[gate]);
+  if (thread_id < rows.n) {
+    const u64 gate = u64(rows.first + thread_id) * p.n_value_heads + head;
+    gates[2 * thread_id] = exp_f32(rate * softplus_f32(decay_gate[gate] + bias));
+    gates[2 * thread_id + 1] = sigmoid_f32(write_gate[gate]);
   }
   const u32 n_columns = n_threads / 4;
-  for (u32 i = thread; i < rows.n * n_columns; i += n_threads) {
+  for (u32 i = thread_id; i < rows.n * n_columns; i += n_threads) {
     const u32 row = i / n_columns;
     const u32 column = i % n_columns;
     row_values[row * DELTA_RULE_MAX_COLUMNS + column] =
@@ -99,7 +99,7 @@ DEVICE_FN f32 step_column(u32 n_max, u32 n_chain, SHARED(const f32) query, SHARE
 }
 
 /// Where the caller's cells of a head's memory begin, and how far they are apart.
-DEVICE_FN u64 first_cell(DeltaRuleParams p, u32 head, u32 column, u32 chain) {
+DEVICE_FN u64 first_cell(PARAMS(DeltaRuleParams) p, u32 head, u32 column, u32 chain) {
   const u64 strip = u64(head) * (p.value_dim / 8) + column / 8;
   return strip * (8 * p.key_dim) + column % 8 * 4 + chain;
 }

@@ -39,25 +39,25 @@ DEVICE_FN f32 kv_scale(DEVICE(const u8) scales, u32 index) {
   return to_f32(f16_of_bits(halfwords(scales)[index]));
 }
 
-/// Value i of a word of a key, which for quantized types has `scale`.
-DEVICE_FN f32 kv_word_value(u32 type, u32x4 word, u32 i, f32 scale) {
-  const u32 part_values = kv_word_values(type) / 4;
-  const u32 n = i / part_values;
-  const u32 part = n == 0u ? word.x : n == 1u ? word.y : n == 2u ? word.z : word.w;
-  const u32 j = i % part_values;
+DEVICE_FN u32 word_part(u32x4 word, u32 i) {
+  return i == 0u ? word.x : i == 1u ? word.y : i == 2u ? word.z : word.w;
+}
+
+/// Value i of four bytes of a key, which for quantized types has `scale`.
+DEVICE_FN f32 kv_part_value(u32 type, u32 part, u32 i, f32 scale) {
   if (type == KV_F32) {
     return f32_of_bits(part);
   }
   if (type == KV_F16) {
-    return to_f32(f16_of_bits((part >> (16u * j)) & 0xffffu));
+    return to_f32(f16_of_bits((part >> (16u * i)) & 0xffffu));
   }
   if (type == KV_BF16) {
-    return f32_of_bits(j == 0u ? part << 16 : part & 0xffff0000u);
+    return f32_of_bits(i == 0u ? part << 16 : part & 0xffff0000u);
   }
   if (type == KV_Q8_0) {
-    return scale * f32(i32(part << (24u - 8u * j)) >> 24);
+    return scale * f32(i32(part << (24u - 8u * i)) >> 24);
   }
-  return scale * f32(i32((part >> (4u * j)) & 15u) - 8);
+  return scale * f32(i32((part >> (4u * i)) & 15u) - 8);
 }
 
 /// Element d of the value at a position of the panel.

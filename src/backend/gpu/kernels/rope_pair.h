@@ -7,16 +7,16 @@
 namespace hearth::backend::gpu {
 
 /// The element of a head that pair j begins with, and the other.
-DEVICE_FN u32 rope_first(RopePairs pairs, u32 j) {
+DEVICE_FN u32 rope_first(PARAMS(RopePairs) pairs, u32 j) {
   return j * pairs.pair_stride;
 }
-DEVICE_FN u32 rope_second(RopePairs pairs, u32 j) {
+DEVICE_FN u32 rope_second(PARAMS(RopePairs) pairs, u32 j) {
   return j * pairs.pair_stride + pairs.pair_gap;
 }
 
 /// `angles` [n_rot] of the row; a and b become what they are after the rotation.
-DEVICE_FN void rotate_pair(RopePairs pairs, DEVICE(const f32) angles, u32 j, THREAD_REF(f32) a,
-                           THREAD_REF(f32) b) {
+DEVICE_FN void rotate_pair(PARAMS(RopePairs) pairs, DEVICE(const f32) angles, u32 j,
+                           THREAD_REF(f32) a, THREAD_REF(f32) b) {
   const f32 cosine = angles[j];
   const f32 sine = angles[pairs.n_rot / 2 + j];
   const f32 first = fma_f32(a, cosine, -(b * sine));
