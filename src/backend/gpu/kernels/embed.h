@@ -5,8 +5,14 @@
 
 namespace hearth::backend::gpu {
 
-/// embed_q4_k, embed_q6_k, embed_q8_0, embed_f16: the row of `table` [vocab, n] for each token,
-/// times scale; y [rows, n]. A threadgroup per row.
+#define EMBED_THREADS 128
+
+/// embed_<type>, for the types that product_<type> has: the row of the table for each token, times
+/// scale. Threadgroups of EMBED_THREADS, grid (capacity). Buffers:
+///   0 counts u32 [3]      rows of the step, of its logits, sequences
+///   1 tokens i32 [rows]
+///   2 table [vocab, n]    blocks; begins at a multiple of 16 bytes
+///   3 y f32 [rows, n]
 struct EmbedParams {
   u32 n;  // a multiple of the block
   f32 scale;
