@@ -79,6 +79,12 @@ DEVICE_FN u32 min_u32(u32 a, u32 b) {
 DEVICE_FN u32 max_u32(u32 a, u32 b) {
   return max(a, b);
 }
+DEVICE_FN i32 dot4_i8(u32 a, u32 b, i32 sum) {
+  return __dp4a(static_cast<int>(a), static_cast<int>(b), sum);
+}
+DEVICE_FN u32 pick_bytes(u32 low, u32 high, u32 places) {
+  return __byte_perm(low, high, places & 0x7777u);
+}
 
 // Vectors in memory.
 DEVICE_FN f32x4 load4(const f32* from) {
@@ -89,6 +95,9 @@ DEVICE_FN u32x4 load4(const u32* from) {
 }
 DEVICE_FN void store4(f32* to, f32x4 value) {
   *reinterpret_cast<float4*>(to) = value;
+}
+DEVICE_FN void store4(u32* to, u32x4 value) {
+  *reinterpret_cast<uint4*>(to) = value;
 }
 DEVICE_FN const u32* words(const u8* bytes) {
   return reinterpret_cast<const u32*>(bytes);

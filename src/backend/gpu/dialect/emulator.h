@@ -92,6 +92,20 @@ DEVICE_FN u32 min_u32(u32 a, u32 b) {
 DEVICE_FN u32 max_u32(u32 a, u32 b) {
   return a > b ? a : b;
 }
+DEVICE_FN i32 dot4_i8(u32 a, u32 b, i32 sum) {
+  for (u32 shift = 0; shift < 32; shift += 8) {
+    sum += (i32(a << (24 - shift)) >> 24) * (i32(b << (24 - shift)) >> 24);
+  }
+  return sum;
+}
+DEVICE_FN u32 pick_bytes(u32 low, u32 high, u32 places) {
+  const u64 bytes = u64(high) << 32 | low;
+  u32 picked = 0;
+  for (u32 i = 0; i < 4; ++i) {
+    picked |= (u32(bytes >> (8 * ((places >> (4 * i)) & 7u))) & 255u) << (8 * i);
+  }
+  return picked;
+}
 
 // Vectors in memory.
 template <emulator::AddressSpace space>
@@ -108,6 +122,10 @@ u32x4 load4(emulator::CheckedPointer<const u32, space> from, SITE) {
 }
 template <emulator::AddressSpace space>
 void store4(emulator::CheckedPointer<f32, space> to, f32x4 value, SITE) {
+  to.store(value, where);
+}
+template <emulator::AddressSpace space>
+void store4(emulator::CheckedPointer<u32, space> to, u32x4 value, SITE) {
   to.store(value, where);
 }
 template <emulator::AddressSpace space>

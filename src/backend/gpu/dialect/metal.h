@@ -88,6 +88,20 @@ DEVICE_FN u32 min_u32(u32 a, u32 b) {
 DEVICE_FN u32 max_u32(u32 a, u32 b) {
   return max(a, b);
 }
+DEVICE_FN i32 dot4_i8(u32 a, u32 b, i32 sum) {
+  UNROLL for (u32 shift = 0; shift < 32; shift += 8) {
+    sum += (i32(a << (24 - shift)) >> 24) * (i32(b << (24 - shift)) >> 24);
+  }
+  return sum;
+}
+DEVICE_FN u32 pick_bytes(u32 low, u32 high, u32 places) {
+  const u64 bytes = u64(high) << 32 | low;
+  u32 picked = 0;
+  UNROLL for (u32 i = 0; i < 4; ++i) {
+    picked |= (u32(bytes >> (8 * ((places >> (4 * i)) & 7u))) & 255u) << (8 * i);
+  }
+  return picked;
+}
 
 // Vectors, and vectors in memory.
 DEVICE_FN f32x4 make4(f32 x, f32 y, f32 z, f32 w) {
@@ -107,6 +121,9 @@ DEVICE_FN void store4(DEVICE(f32) to, f32x4 value) {
 }
 DEVICE_FN void store4(SHARED(f32) to, f32x4 value) {
   *(SHARED(f32x4))to = value;
+}
+DEVICE_FN void store4(SHARED(u32) to, u32x4 value) {
+  *(SHARED(u32x4))to = value;
 }
 DEVICE_FN DEVICE(const u32) words(DEVICE(const u8) bytes) {
   return (DEVICE(const u32))bytes;

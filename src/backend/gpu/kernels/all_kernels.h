@@ -24,17 +24,47 @@
   X(concat_f32)               \
   X(delta_rule_128_f32)       \
   X(delta_rule_f32)           \
+  X(embed_bf16)               \
   X(embed_f16)                \
+  X(embed_f32)                \
+  X(embed_iq4_nl)             \
+  X(embed_iq4_xs)             \
+  X(embed_mxfp4)              \
+  X(embed_nvfp4)              \
+  X(embed_q2_k)               \
+  X(embed_q3_k)               \
+  X(embed_q4_0)               \
+  X(embed_q4_1)               \
   X(embed_q4_k)               \
+  X(embed_q5_0)               \
+  X(embed_q5_1)               \
+  X(embed_q5_k)               \
   X(embed_q6_k)               \
   X(embed_q8_0)               \
+  X(expert_sum_f32)           \
+  X(float_input)              \
   X(gated_f32)                \
   X(gather_rows_f32)          \
   X(matmul_f16)               \
-  X(matvec_q4_k)              \
-  X(matvec_q6_k)              \
-  X(matvec_q8_0)              \
   X(mul_f32)                  \
+  X(product_bf16)             \
+  X(product_f16)              \
+  X(product_f32)              \
+  X(product_iq4_nl)           \
+  X(product_iq4_xs)           \
+  X(product_mxfp4)            \
+  X(product_nvfp4)            \
+  X(product_q2_k)             \
+  X(product_q3_k)             \
+  X(product_q4_0)             \
+  X(product_q4_1)             \
+  X(product_q4_k)             \
+  X(product_q5_0)             \
+  X(product_q5_1)             \
+  X(product_q5_k)             \
+  X(product_q6_k)             \
+  X(product_q8_0)             \
+  X(quantize_input)           \
   X(rms_norm_f32)             \
   X(rope_f32)                 \
   X(router_f32)               \

@@ -1,0 +1,77 @@
+#pragma once
+/// The types of weights that kernels have, and their rows as kernels take them.
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "backend/gpu/kernels/registry.h"
+#include "quant/activation.h"
+#include "quant/registry.h"
+#include "tests/backend/gpu/kernels/kernel_runner.h"
+#include "tests/graph/op_runner.h"
+
+namespace hearth::backend::gpu {
+
+struct WeightType {
+  std::string_view name;
+  KernelId product;
+  KernelId embed;
+
+  [[nodiscard]] DType dtype() const { return quant::find(name)->dtype; }
+};
+
+inline constexpr std::array weight_types{
+    WeightType{"F32", KernelId::product_f32, KernelId::embed_f32},
+    WeightType{"F16", KernelId::product_f16, KernelId::embed_f16},
+    WeightType{"BF16", KernelId::product_bf16, KernelId::embed_bf16},
+    WeightType{"Q4_0", KernelId::product_q4_0, KernelId::embed_q4_0},
+    WeightType{"Q4_1", KernelId::product_q4_1, KernelId::embed_q4_1},
+    WeightType{"Q5_0", KernelId::product_q5_0, KernelId::embed_q5_0},
+    WeightType{"Q5_1", KernelId::product_q5_1, KernelId::embed_q5_1},
+    WeightType{"Q8_0", KernelId::product_q8_0, KernelId::embed_q8_0},
+    WeightType{"IQ4_NL", KernelId::product_iq4_nl, KernelId::embed_iq4_nl},
+    WeightType{"MXFP4", KernelId::product_mxfp4, KernelId::embed_mxfp4},
+    WeightType{"NVFP4", KernelId::product_nvfp4, KernelId::embed_nvfp4},
+    WeightType{"Q2_K", KernelId::product_q2_k, KernelId::embed_q2_k},
+    WeightType{"Q3_K", KernelId::product_q3_k, KernelId::embed_q3_k},
+    WeightType{"Q4_K", KernelId::product_q4_k, KernelId::embed_q4_k},
+    WeightType{"Q5_K", KernelId::product_q5_k, KernelId::embed_q5_k},
+    WeightType{"Q6_K", KernelId::product_q6_k, KernelId::embed_q6_k},
+    WeightType{"IQ4_XS", KernelId::product_iq4_xs, KernelId::embed_iq4_xs},
+};
+
+/// Those to test: with the thread sanitizer, which takes its time, one of each kind of kernel.
+inline std::vector<WeightType> tested_types() {
+  std::vector<WeightType> types;
+  for (const WeightType& type : weight_types) {
+    const bool stands_for_others = type.name == "F16" || type.name == "Q5_1" || type.name == "Q4_K";
+    if (stands_for_others || !emulator::has_thread_sanitizer) {
+      types.push_back(type);
+    }
+  }
+  return types;
+}
+
+inline std::string name_of_type(const testing::TestParamInfo<WeightType>& info) {
+  return std::string(info.param.name);
+}
+
+/// Values as int8 codes.
+struct Codes {
+  std::vector<std::int8_t> codes;
+  std::vector<float> scales;
+  std::vector<std::int16_t> sums;
+
+  Codes(const std::vector<float>& x, int block)
+      : codes(x.size()),
+        scales(x.size() / static_cast<std::size_t>(block)),
+        sums(x.size() / quant::activation_sum_group) {
+    quant::quantize_activations(x, block, {codes, scales, sums});
+  }
+};
+
+}  // namespace hearth::backend::gpu
