@@ -20,7 +20,7 @@ DEVICE_FN f32 twice(f32 x) {
   return 2.0f * x;
 }
 
-KERNEL(double_f32, 64, ElementwiseParams, BUFFER(0, const f32, x), BUFFER(1, f32, y)) {
+KERNEL(double_f32, 64, AddParams, BUFFER(0, const f32, x), BUFFER(1, f32, y)) {
   SHARED_ARRAY(f32, part, 64);  // a * in a comment, and std::
   part[k_thread.x] = x[k_thread.x] * 3.0f;
   group_barrier();

@@ -21,11 +21,9 @@
 /// within
 ///             the threadgroup; simdgroup_barrier()
 /// Collectives simd_sum_f32/u32, simd_max_f32, shuffle(), shuffle_xor(): by all 32 lanes
-/// Bytes       dot4_i8(a, b, sum): sum + the products of four signed bytes; pick_bytes(low, high,
-///             places): byte i is the one of eight that nibble i of the low half of places names
 /// Arithmetic  fma_f32, sqrt_f32, exp_f32 ... (dialect/math.h): no contraction, no fast math
 /// Bytes       dot4_i8(a, b, sum): sum + the products of four signed bytes; pick_bytes(low, high,
-///             places): byte i is the one of eight that nibble i of the low half of places names
+///             places): byte i is the one of eight that the low three bits of nibble i name
 /// Tiles       dialect/tiles.h
 /// Loops       UNROLL in front of a loop with a constant count
 

@@ -4,9 +4,6 @@
 
 namespace hearth::backend::gpu {
 
-/// Smaller than any score, and finite: infinities may be assumed away by a compiler.
-#define LOWEST_F32 (-3.0e38f)
-
 #define LN2_HIGH 0.693145752f   // 15 bits, so that n times it is exact
 #define LN2_LOW 1.42860677e-6f  // ln 2 - LN2_HIGH
 

@@ -122,7 +122,7 @@ DEVICE_FN f32 sum_of_weights(SHARED(const f32) weights, KeyRange range, u32 thre
   const u32 lane = thread_id % N_LANES;
   f32 partial = 0.0f;
   // Parts begin at multiples of 16.
-  const u32 first = range.begin + (lane + N_LANES - range.begin % N_LANES) % N_LANES;
+  const u32 first = range.begin + (lane - range.begin) % N_LANES;
   for (u32 key = first; key < range.end; key += N_LANES) {
     partial += weights[(key - range.start) * ATTENTION_MAX_HEADS + thread_id / N_LANES];
   }
@@ -165,8 +165,8 @@ DEVICE_FN void add_block_values(u32 type, KvHead head, DEVICE(const u8) panel, u
   }
 }
 
-/// Attention of a tile over the keys of one part. thread: of the threadgroup; pointers to shared
-/// memory begin at the threadgroup's first head: queries [head_dim, ATTENTION_MAX_HEADS], scores
+/// Attention of the caller's tile over the keys of one part. In shared memory, from the first head
+/// that the threadgroup serves on: queries [head_dim, ATTENTION_MAX_HEADS], scores
 /// [ATTENTION_PART_KEYS, ATTENTION_MAX_HEADS], maxima [simdgroups, 4], sums [ATTENTION_MAX_HEADS].
 DEVICE_FN TilePartial attend_part(u32 type, KvHead head, DEVICE(const i32) table, KeyRange range,
                                   f32 scale, DEVICE(const u8) keys, DEVICE(const u8) values,
@@ -330,9 +330,9 @@ DEVICE_FN void attend_row(u32 type, PARAMS(AttentionParams) p, u32 part, u32 hea
          BUFFER(2, const i32, positions), BUFFER(3, const i32, sequences),                     \
          BUFFER(4, const i32, tables), BUFFER(5, const u8, keys), BUFFER(6, const u8, values), \
          BUFFER(7, f32, out)) {                                                                \
-    SHARED_ARRAY(f32, queries, ATTENTION_MAX_HEAD_DIM* ATTENTION_MAX_HEADS);                   \
-    SHARED_ARRAY(f32, scores, ATTENTION_PART_KEYS* ATTENTION_MAX_HEADS);                       \
-    SHARED_ARRAY(f32, maxima, 32);                                                             \
+    SHARED_ARRAY(f32, queries, (ATTENTION_MAX_HEAD_DIM * ATTENTION_MAX_HEADS));                \
+    SHARED_ARRAY(f32, scores, (ATTENTION_PART_KEYS * ATTENTION_MAX_HEADS));                    \
+    SHARED_ARRAY(f32, maxima, (256 / 32 * ATTENTION_TILE_HEADS));                              \
     SHARED_ARRAY(f32, sums, ATTENTION_MAX_HEADS);                                              \
     const u32 row = k_group.z;                                                                 \
     if (row < counts[0]) {                                                                     \

@@ -45,6 +45,8 @@ KERNEL(causal_conv_f32, 256, CausalConvParams, BUFFER(0, const u32, counts),
   if (k_simdgroup != 0 || !is_channel) {
     return;
   }
+  // A position always has the same place, so what is written over the ring before is never needed
+  // by a later row.
   for (u32 row = first; row < end; ++row) {
     if (row + 1 < end && state_after[row] == state_after[row + 1]) {
       continue;  // the ring after the next row takes its place
@@ -52,7 +54,6 @@ KERNEL(causal_conv_f32, 256, CausalConvParams, BUFFER(0, const u32, counts),
     const u64 slot_after = u64(u32(state_after[row]));
     DEVICE(f32) ring_after = rings + (slot_after * p.slot_stride + channel);
     for (u32 back = 0; back < ring_rows; ++back) {
-      // Newest first: what comes from the ring before is older than all that is written over it.
       f32 value = 0.0f;
       const u32 position = first_position + (row - first) - back;
       const bool is_there = back <= first_position + (row - first);

@@ -17,8 +17,8 @@ namespace hearth::backend::gpu {
 #define DELTA_CHAIN_STRIDE 68u
 #define DELTA_VECTOR 272u  // 4 * DELTA_CHAIN_STRIDE
 
-/// graph::unit_vector of x [n], to chains of shared memory: element i in place i / 4 of chain i
-/// % 4. By the 16 lanes of half a simdgroup.
+/// graph::unit_vector of x [n] to chains of shared memory: element i is at i / 4 of chain i mod 4.
+/// By the 16 lanes of half a simdgroup.
 DEVICE_FN void unit_chains(DEVICE(const f32) x, u32 n, f32 scale, SHARED(f32) chains, u32 lane) {
   const f32 epsilon = 1.0e-6f;
   f32 partial = 0.0f;
@@ -57,10 +57,10 @@ DEVICE_FN void prepare_rows(PARAMS(DeltaRuleParams) p, DeltaRows rows, u32 head,
   // Half a simdgroup for the query, half for the key.
   const bool is_query = thread_id % 32 < N_LANES;
   for (u32 i = thread_id / 32; i < rows.n; i += n_threads / 32) {
-    DEVICE(const f32)
-    x = qkv + ((rows.first + i) * features + key_head * p.key_dim + (is_query ? 0u : key_features));
+    const u64 start = (rows.first + i) * features + (is_query ? 0u : key_features);
     SHARED(f32) chains = (is_query ? queries : keys) + i * DELTA_VECTOR;
-    unit_chains(x, p.key_dim, is_query ? p.query_scale : 1.0f, chains, thread_id % N_LANES);
+    unit_chains(qkv + (start + key_head * p.key_dim), p.key_dim, is_query ? p.query_scale : 1.0f,
+                chains, thread_id % N_LANES);
   }
   if (thread_id < rows.n) {
     const u64 gate = u64(rows.first + thread_id) * p.n_value_heads + head;
@@ -112,10 +112,10 @@ DEVICE_FN u64 first_cell(PARAMS(DeltaRuleParams) p, u32 head, u32 column, u32 ch
          BUFFER(4, const f32, rate), BUFFER(5, const f32, bias), BUFFER(6, const u32, row_starts), \
          BUFFER(7, const i32, positions), BUFFER(8, const i32, state_before),                      \
          BUFFER(9, const i32, state_after), BUFFER(10, f32, memory), BUFFER(11, f32, y)) {         \
-    SHARED_ARRAY(f32, queries, DELTA_ROWS* DELTA_VECTOR);                                          \
-    SHARED_ARRAY(f32, keys, DELTA_ROWS* DELTA_VECTOR);                                             \
+    SHARED_ARRAY(f32, queries, (DELTA_ROWS * DELTA_VECTOR));                                       \
+    SHARED_ARRAY(f32, keys, (DELTA_ROWS * DELTA_VECTOR));                                          \
     SHARED_ARRAY(f32, gates, DELTA_ROWS * 2);                                                      \
-    SHARED_ARRAY(f32, row_values, DELTA_ROWS* DELTA_RULE_MAX_COLUMNS);                             \
+    SHARED_ARRAY(f32, row_values, (DELTA_ROWS * DELTA_RULE_MAX_COLUMNS));                          \
     const u32 sequence = k_group.z;                                                                \
     if (sequence >= counts[2] || row_starts[sequence] >= row_starts[sequence + 1]) {               \
       return;                                                                                      \

@@ -76,12 +76,14 @@ DEVICE_FN f32 input_value(PARAMS(InputParams) p, DEVICE(const f32) x, DEVICE(con
                           DEVICE(const f32) gate, SHARED(const f32) inverses, u32 first_run,
                           u32 i) {
   f32 value = x[i];
-  if (p.norm_run != 0u) {
+  if (p.norm_run == p.n) {  // what would come out below, without divisions
+    value = value * inverses[0] * norm[i];
+  } else if (p.norm_run != 0u) {
     value = value * inverses[i / p.norm_run - first_run] * norm[i % p.norm_run];
   }
   if (p.has_gate != 0u) {
-    const u32 column = i / p.width * p.period + p.start + i % p.width;
-    value = value * activate_f32(p.activation, gate[column]);
+    const u32 column = p.width == p.n ? i : i / p.width * p.period + i % p.width;
+    value = value * activate_f32(p.activation, gate[p.start + column]);
   }
   return value;
 }
@@ -160,7 +162,7 @@ KERNEL(quantize_input, INPUT_THREADS, InputParams, BUFFER(0, const u32, counts),
       sums[at / 16] = i16(sum);
     }
     if (first % p.block == 0u) {
-      scales[at / p.block] = scale.scale;
+      scales[u64(row) * (p.n / p.block) + first / p.block] = scale.scale;
     }
   }
 }

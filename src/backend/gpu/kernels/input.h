@@ -27,7 +27,7 @@ struct InputParams {
   u32 axis;      // whose rows: 0 of the step, 1 of its logits
   u32 n;         // a multiple of block
   u32 block;     // values that share a scale: 32 or 256; float_input ignores it
-  u32 norm_run;  // divides n; n itself for whole rows; 0: no norm
+  u32 norm_run;  // divides n; at least 8, n itself for whole rows; 0: no norm
   f32 eps;
   u32 has_gate;
   u32 activation;   // of the gate, graph::ActivationKind

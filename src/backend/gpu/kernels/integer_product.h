@@ -99,16 +99,17 @@ DEVICE_FN f32 add_terms(SHARED(const f32) terms, u32 pair, u32 n, u32 stride, bo
   return sum;
 }
 
-/// The rows of the matrix that a simdgroup multiplies; the last one twice, if there is no other.
+/// Where the rows of the matrix begin that a simdgroup multiplies; the last one twice, if there is
+/// no other.
 struct MatrixRows {
-  u64 rows[PRODUCT_OUTPUTS];
-  u32 bytes;  // of a row
+  u64 begins[PRODUCT_OUTPUTS];  // bytes
+  u32 bytes;                    // of a row
 };
 
 DEVICE_FN MatrixRows matrix_rows(u64 first, u32 output, u32 n_out, u32 row_bytes) {
   MatrixRows result;
   UNROLL for (u32 r = 0; r < PRODUCT_OUTPUTS; ++r) {
-    result.rows[r] = first + min_u32(output + r, n_out - 1u);
+    result.begins[r] = (first + min_u32(output + r, n_out - 1u)) * row_bytes;
   }
   result.bytes = row_bytes;
   return result;
@@ -116,7 +117,7 @@ DEVICE_FN MatrixRows matrix_rows(u64 first, u32 output, u32 n_out, u32 row_bytes
 
 /// What a pass takes of row r, from byte `at` of the row on.
 DEVICE_FN CopyRange pass_range(THREAD_REF(const MatrixRows) rows, u32 r, u32 at, u32 pass_bytes) {
-  return copy_range(rows.rows[r], rows.bytes, at, min_u32(rows.bytes - at, pass_bytes));
+  return copy_range(rows.begins[r], rows.bytes, at, min_u32(rows.bytes - at, pass_bytes));
 }
 
 DEVICE_FN void load_pass(DEVICE(const u8) weight, THREAD_REF(const MatrixRows) rows, u32 at,
@@ -159,7 +160,7 @@ DEVICE_FN void store_pass(SHARED(u32) copy, THREAD_REF(const MatrixRows) rows, u
     const u32 n_pieces = p.n_in / piece_weights;                                                  \
     const MatrixRows rows =                                                                       \
         matrix_rows(place.first_weight, output, p.n_out, n_pieces / block_pieces * block_bytes);  \
-    u32x4 loaded[PRODUCT_OUTPUTS * COPY_LOADS(PASS_BYTES(block_bytes, block_pieces))];            \
+    u32x4 loaded[PRODUCT_OUTPUTS * COPY_LOADS(pass_bytes)];                                       \
     load_pass(weight, rows, 0, pass_bytes, k_lane, loaded);                                       \
     f32 sum = 0.0f; /* of the pair that is the lane's */                                          \
     u32 at = 0;     /* byte of a row */                                                           \

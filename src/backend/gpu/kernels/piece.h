@@ -20,12 +20,12 @@ struct Piece {
   f32 offset;          // likewise
 };
 
-/// A format is described by a macro FORMAT, a row of:
+/// A format is described by a macro NAME_FORMAT, a row of:
 ///   name in front of _piece, bytes of a block, pieces of a block, weights of a piece, pieces of a
 ///   unit, activation block, whether there is an offset term
 /// and by a function
 ///   NAME_piece(words, block, i, piece): piece i of the block that begins at byte `block`
-/// which leaves offsets alone if there is no offset term.
+/// which may leave offsets alone if there is no offset term.
 
 #define PASS_BYTES(block_bytes, block_pieces) ((block_bytes) * PASS_PIECES / (block_pieces))
 
@@ -44,9 +44,9 @@ struct CopyRange {
   u32 row_end;  // up to which may be read
 };
 
-/// Bytes [at, at + n) of a row.
-DEVICE_FN CopyRange copy_range(u64 row, u32 row_bytes, u32 at, u32 n) {
-  const u64 first = row * row_bytes + at;
+/// Bytes [at, at + n) of a row that begins at byte `row_begin` of the matrix.
+DEVICE_FN CopyRange copy_range(u64 row_begin, u32 row_bytes, u32 at, u32 n) {
+  const u64 first = row_begin + at;
   const u32 begin = u32(first % 16u);
   const CopyRange range = {first - begin, begin, begin + n, begin + row_bytes - at};
   return range;
@@ -80,6 +80,7 @@ DEVICE_FN void load_copy(DEVICE(const u8) matrix, THREAD_REF(const CopyRange) ra
   }
 }
 
+/// Puts them into shared memory: byte i of the window becomes byte i of `to`.
 DEVICE_FN void store_copy(SHARED(u32) to, u32 end, u32 lane, THREAD(const u32x4) loaded,
                           u32 n_loads) {
   UNROLL for (u32 i = 0; i < n_loads; ++i) {

@@ -11,7 +11,7 @@ namespace hearth::backend::gpu {
 #define CHUNK_WORDS 256                 // of a row
 #define CHUNK_STRIDE (CHUNK_WORDS + 4)  // lanes of different rows meet different banks
 #define CHUNK_LOADS 4                   // of 16 bytes, by each thread
-#define CHAIN_STEPS 16                  // whose loads do not wait for each other
+#define CHAIN_STEPS 12                  // whose loads do not wait for each other
 
 /// The thread's words of a chunk, which begins at word `begin` of each row of n_words.
 DEVICE_FN void load_chunk(DEVICE(const u8) weight, u64 first_row, u32 last_row, u32 n_words,

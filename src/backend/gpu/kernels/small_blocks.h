@@ -58,13 +58,12 @@ DEVICE_FN void subtract_from_codes(u32 bias, THREAD_REF(Piece) piece) {
 /// those that the high ones do.
 DEVICE_FN void look_up_nibbles(u32 nibbles, u32x4 table, THREAD_REF(u32) low,
                                THREAD_REF(u32) high) {
-  // Byte i of the first half, or of the second if the nibble's high bit is set.
+  // Four places at a time: both halves of the table, then the one that the nibble's high bit says.
   const u32 halves = 0x32103210u | ((nibbles & 0x88888888u) >> 1);
-  const u32 first = pick_bytes(pick_bytes(table.x, table.y, nibbles & 0x7777u),
-                               pick_bytes(table.z, table.w, nibbles & 0x7777u), halves & 0xffffu);
-  const u32 second =
-      pick_bytes(pick_bytes(table.x, table.y, (nibbles >> 16) & 0x7777u),
-                 pick_bytes(table.z, table.w, (nibbles >> 16) & 0x7777u), halves >> 16);
+  const u32 first = pick_bytes(pick_bytes(table.x, table.y, nibbles),
+                               pick_bytes(table.z, table.w, nibbles), halves);
+  const u32 second = pick_bytes(pick_bytes(table.x, table.y, nibbles >> 16),
+                                pick_bytes(table.z, table.w, nibbles >> 16), halves >> 16);
   low = pick_bytes(first, second, 0x6420u);
   high = pick_bytes(first, second, 0x7531u);
 }
