@@ -65,6 +65,7 @@
   X(product_q6_k)             \
   X(product_q8_0)             \
   X(quantize_input)           \
+  X(read_stream_u32)          \
   X(rms_norm_f32)             \
   X(rope_f32)                 \
   X(router_f32)               \
