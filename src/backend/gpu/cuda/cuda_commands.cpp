@@ -25,9 +25,18 @@ class Capture {
     arguments.push_back(const_cast<std::byte*>(command.params.data()));
     const Dim3& grid = command.grid;
     const Dim3& group = command.group_size;
-    const Status status = driver_.api().launch(
-        *function_++, grid.x, grid.y, grid.z, group.x, group.y, group.z, /*shared_bytes=*/0,
-        driver_.stream(), arguments.data(), /*extra=*/nullptr);
+    static constexpr LaunchAttribute early{LaunchAttribute::Id::early_launch, 0, {1}};
+    const LaunchConfig config{.grid_x = grid.x,
+                              .grid_y = grid.y,
+                              .grid_z = grid.z,
+                              .group_x = group.x,
+                              .group_y = group.y,
+                              .group_z = group.z,
+                              .stream = driver_.stream(),
+                              .attributes = &early,
+                              .n_attributes = driver_.launches_early() ? 1u : 0u};
+    const Status status =
+        driver_.api().launch(&config, *function_++, arguments.data(), /*extra=*/nullptr);
     return driver_.check(status, kernel_info(command.kernel).name);
   }
   Result<void> operator()(const CopyCommand& command) const {

@@ -45,6 +45,10 @@ Result<void> Driver::start(const void* fatbin, int ordinal) {
   HEARTH_TRY(check(api_.retain_context(&context_, device_), "opening the card"));
   enter();
   HEARTH_TRY(load(fatbin));
+  int major = 0;
+  HEARTH_TRY(check(api_.device_attribute(&major, Attribute::compute_capability_major, device_),
+                   "reading the card's properties"));
+  launches_early_ = major >= 9;
   constexpr unsigned non_blocking = 1;  // with the default stream, which nobody uses
   return check(api_.create_stream(&stream_, non_blocking), "making a stream");
 }

@@ -23,6 +23,9 @@ class Driver {
   [[nodiscard]] DeviceHandle device() const { return device_; }
   [[nodiscard]] Module module() const { return module_; }
   [[nodiscard]] Stream stream() const { return stream_; }
+  /// Whether a kernel may be made ready while the one before it runs (compute capability 9.0 and
+  /// up; dialect/cuda.h).
+  [[nodiscard]] bool launches_early() const { return launches_early_; }
 
   /// Makes the context that of the calling thread, which every other call needs.
   void enter() const { api_.set_context(context_); }
@@ -41,6 +44,7 @@ class Driver {
   Context context_ = nullptr;
   Module module_ = nullptr;
   Stream stream_ = nullptr;
+  bool launches_early_ = false;
 };
 
 }  // namespace hearth::backend::gpu::cuda

@@ -92,20 +92,24 @@ struct FakeLaunch {
   }
 };
 
-Status launch(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-              unsigned group_x, unsigned group_y, unsigned group_z, unsigned shared_bytes,
-              Stream stream, void** arguments, void** extra) {
-  EXPECT_EQ(shared_bytes, 0u);
+Status launch(const LaunchConfig* config, Function function, void** arguments, void** extra) {
+  EXPECT_EQ(config->shared_bytes, 0u);
+  EXPECT_EQ(config->n_attributes, 1u);
+  EXPECT_EQ(config->attributes->id, LaunchAttribute::Id::early_launch);
   EXPECT_EQ(extra, nullptr);
   const auto& kernel = *reinterpret_cast<const emulator::EmulatedKernel*>(function);
-  FakeLaunch work{kernel, {}, {}, {grid_x, grid_y, grid_z}, {group_x, group_y, group_z}};
+  FakeLaunch work{kernel,
+                  {},
+                  {},
+                  {config->grid_x, config->grid_y, config->grid_z},
+                  {config->group_x, config->group_y, config->group_z}};
   // As the driver does: an address for every buffer, then the parameters.
   for (std::uint32_t i = 0; i < kernel.info.n_buffers; ++i) {
     work.addresses.push_back(*static_cast<const Address*>(arguments[i]));
   }
   const auto* params = static_cast<const std::byte*>(arguments[kernel.info.n_buffers]);
   work.params.assign(params, params + kernel.info.param_bytes);
-  return start(std::move(work), stream);
+  return start(std::move(work), config->stream);
 }
 
 Status begin_capture(Stream stream, CaptureMode mode) {
