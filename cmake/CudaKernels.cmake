@@ -48,16 +48,19 @@ function(hearth_cuda_kernels target)
   set(options -std=c++20 -fmad=false "-I${PROJECT_SOURCE_DIR}/src")
   file(GLOB headers CONFIGURE_DEPENDS dialect/*.h kernels/*.h)
   add_custom_command(
-    OUTPUT "${base}.fatbin" "${base}.log" "${base}.ptx"
+    OUTPUT "${base}.fatbin" "${base}_hash.h" "${base}.log" "${base}.ptx"
     COMMAND "${HEARTH_NVCC}" ${options} -ptx ${ptx} "${base}.cu" -o "${base}.ptx"
     COMMAND "${CMAKE_COMMAND}" "-DLOG=${base}.log"
             "-DCOMMAND=${HEARTH_NVCC};${options};-fatbin;${code};--compress-mode=size;-Xptxas=-v;${base}.cu;-o;${base}.fatbin"
             -P "${PROJECT_SOURCE_DIR}/cmake/RunWithLog.cmake"
-    DEPENDS ${ARGN} ${headers} "${base}.cu" "${PROJECT_SOURCE_DIR}/cmake/RunWithLog.cmake"
+    COMMAND "${CMAKE_COMMAND}" "-DFILE=${base}.fatbin" "-DOUTPUT=${base}_hash.h" -P "${PROJECT_SOURCE_DIR}/cmake/WriteHash.cmake"
+    DEPENDS ${ARGN} ${headers} "${base}.cu" "${PROJECT_SOURCE_DIR}/cmake/RunWithLog.cmake" "${PROJECT_SOURCE_DIR}/cmake/WriteHash.cmake"
     COMMENT "Compiling GPU kernels as CUDA"
     VERBATIM)
   set(fatbin "${base}.fatbin")
+  set(fatbin_hash "${base}_hash.h")
   configure_file(cuda/fatbin.cpp.in "${base}_fatbin.cpp" @ONLY)
-  set_source_files_properties("${base}_fatbin.cpp" PROPERTIES OBJECT_DEPENDS "${base}.fatbin")
+  set_source_files_properties("${base}_fatbin.cpp" PROPERTIES
+    OBJECT_DEPENDS "${base}.fatbin;${base}_hash.h" SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE "${base}_fatbin.cpp")
 endfunction()

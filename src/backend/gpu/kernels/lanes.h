@@ -16,24 +16,29 @@ DEVICE_FN f32 sum_lanes(f32 partial) {
   return partial + shuffle_xor(partial, 1);
 }
 
-#define SQUARES_STEPS 16  // whose loads do not wait for each other
+#define SQUARES_STEPS 8  // whose loads do not wait for each other
 
-/// Goes on with partial sum lane % 16 of squares, by x [n] that begins at a multiple of 16.
-DEVICE_FN f32 add_squares(SHARED(const f32) x, u32 n, u32 lane, f32 partial) {
-  u32 i = lane % N_LANES;
-  for (; i + (SQUARES_STEPS - 1) * N_LANES < n; i += SQUARES_STEPS * N_LANES) {
-    f32 values[SQUARES_STEPS];
-    UNROLL for (u32 step = 0; step < SQUARES_STEPS; ++step) {
-      values[step] = x[i + step * N_LANES];
-    }
-    UNROLL for (u32 step = 0; step < SQUARES_STEPS; ++step) {
-      partial = fma_f32(values[step], values[step], partial);
-    }
+/// add_squares, add_squares_device: go on with partial sum lane % 16 of squares, by x [n] that
+/// begins at a multiple of 16.
+#define ADD_SQUARES(name, MEMORY)                                                 \
+  DEVICE_FN f32 name(MEMORY(const f32) x, u32 n, u32 lane, f32 partial) {         \
+    u32 i = lane % N_LANES;                                                       \
+    for (; i + (SQUARES_STEPS - 1) * N_LANES < n; i += SQUARES_STEPS * N_LANES) { \
+      f32 values[SQUARES_STEPS];                                                  \
+      UNROLL for (u32 step = 0; step < SQUARES_STEPS; ++step) {                   \
+        values[step] = x[i + step * N_LANES];                                     \
+      }                                                                           \
+      UNROLL for (u32 step = 0; step < SQUARES_STEPS; ++step) {                   \
+        partial = fma_f32(values[step], values[step], partial);                   \
+      }                                                                           \
+    }                                                                             \
+    for (; i < n; i += N_LANES) {                                                 \
+      partial = fma_f32(x[i], x[i], partial);                                     \
+    }                                                                             \
+    return partial;                                                               \
   }
-  for (; i < n; i += N_LANES) {
-    partial = fma_f32(x[i], x[i], partial);
-  }
-  return partial;
-}
+
+ADD_SQUARES(add_squares, SHARED)
+ADD_SQUARES(add_squares_device, DEVICE)
 
 }  // namespace hearth::backend::gpu

@@ -9,6 +9,11 @@
 
 namespace hearth::backend::gpu {
 
+/// 1 if expert j with value a comes before expert i with value b.
+DEVICE_FN u32 is_before(f32 a, u32 j, f32 b, u32 i) {
+  return a > b || (a == b && j < i) ? 1u : 0u;
+}
+
 KERNEL(router_f32, 256, RouterParams, BUFFER(0, const u32, counts), BUFFER(1, const f32, logits),
        BUFFER(2, f32, routing)) {
   SHARED_ARRAY(f32, values, ROUTER_MAX_EXPERTS);  // logits, then exponentials, then probabilities
@@ -56,8 +61,18 @@ KERNEL(router_f32, 256, RouterParams, BUFFER(0, const u32, counts), BUFFER(1, co
 
   for (u32 i = k_thread.x; i < p.n_experts; i += k_group_size.x) {
     u32 rank = 0;
-    for (u32 j = 0; j < p.n_experts; ++j) {
-      rank += values[j] > values[i] || (values[j] == values[i] && j < i) ? 1u : 0u;
+    const f32 value = values[i];
+    u32 j = 0;
+    for (; j + 8 <= p.n_experts; j += 8) {
+      const f32x4 low = load4(values + j);
+      const f32x4 high = load4(values + j + 4);
+      rank += is_before(low.x, j, value, i) + is_before(low.y, j + 1, value, i) +
+              is_before(low.z, j + 2, value, i) + is_before(low.w, j + 3, value, i) +
+              is_before(high.x, j + 4, value, i) + is_before(high.y, j + 5, value, i) +
+              is_before(high.z, j + 6, value, i) + is_before(high.w, j + 7, value, i);
+    }
+    for (; j < p.n_experts; ++j) {
+      rank += is_before(values[j], j, value, i);
     }
     // Ranks mean nothing with a NaN: experts 0, 1, ... then.
     rank = is_nan_f32(sum) ? i : rank;
