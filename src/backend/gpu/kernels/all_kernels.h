@@ -64,6 +64,8 @@
   X(product_q5_k)             \
   X(product_q6_k)             \
   X(product_q8_0)             \
+  X(projection_q4_k)          \
+  X(projection_q5_k)          \
   X(quantize_input)           \
   X(read_stream_u32)          \
   X(rms_norm_f32)             \
