@@ -143,7 +143,7 @@ DEVICE_FN void store_q4_0_code(DEVICE(u8) codes, u32 index, i32 code, u32 lane) 
   }
 }
 
-/// A simdgroup takes 32 values at a time.
+/// A simdgroup takes 32 values at a time, first those of the key.
 #define QUANTIZED_STORE(type, kv_type)                                                            \
   DEVICE_FN void store_##type(KvPlace place, SHARED(const f32) key, DEVICE(const f32) value,      \
                               DEVICE(u8) keys, DEVICE(u8) values, u32 thread_id, u32 n_threads) { \
@@ -151,18 +151,20 @@ DEVICE_FN void store_q4_0_code(DEVICE(u8) codes, u32 index, i32 code, u32 lane) 
     const u32 n_groups = place.head_dim / 32;                                                     \
     const u32 lane = thread_id % 32;                                                              \
     const u64 start = place.panel * kv_panel_bytes(kv_type, place.head_dim);                      \
-    const u64 scales = start + kv_cell_bytes(kv_type, place.head_dim);                            \
-    for (u32 group = thread_id / 32; group < n_groups; group += n_threads / 32) {                 \
+    for (u32 i = thread_id / 32; i < 2 * n_groups; i += n_threads / 32) {                         \
+      const bool is_key = i < n_groups;                                                           \
+      const u32 group = is_key ? i : i - n_groups;                                                \
       const u32 d = group * 32 + lane;                                                            \
-      const KvCode k = quantize_##type(key[d], lane);                                             \
-      const KvCode v = quantize_##type(value[d], lane);                                           \
       const u32 word = d / n_word * ATTENTION_BLOCK_KEYS + place.slot;                            \
-      store_##type##_code(keys + start, word * n_word + d % n_word, k.code, lane);                \
-      store_##type##_code(values + start, place.slot * place.head_dim + d, v.code, lane);         \
+      const u32 at = is_key ? word * n_word + d % n_word : place.slot * place.head_dim + d;       \
+      const u32 scale =                                                                           \
+          is_key ? group * ATTENTION_BLOCK_KEYS + place.slot : place.slot * n_groups + group;     \
+      const KvCode quantized = quantize_##type(is_key ? key[d] : value[d], lane);                 \
+      DEVICE(u8) panel = (is_key ? keys : values) + start;                                        \
+      store_##type##_code(panel, at, quantized.code, lane);                                       \
       if (lane == 0) {                                                                            \
-        const u32 key_scale = group * ATTENTION_BLOCK_KEYS + place.slot;                          \
-        store_halfword(keys + (scales + 2 * key_scale), k.scale_bits);                            \
-        store_halfword(values + (scales + 2 * (place.slot * n_groups + group)), v.scale_bits);    \
+        const u32 scales = kv_cell_bytes(kv_type, place.head_dim);                                \
+        store_halfword(panel + (scales + 2 * scale), quantized.scale_bits);                       \
       }                                                                                           \
     }                                                                                             \
   }

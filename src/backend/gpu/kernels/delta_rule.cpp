@@ -106,12 +106,13 @@ DEVICE_FN u64 first_cell(PARAMS(DeltaRuleParams) p, u32 head, u32 column, u32 ch
 #define DELTA_CELL_STRIDE 32u
 
 /// n_max: n_chain where that is known to the compiler, otherwise its limit.
-#define DELTA_RULE_KERNEL(name, n_max, n_chain_of)                                                 \
-  KERNEL(name, 128, DeltaRuleParams, BUFFER(0, const u32, counts), BUFFER(1, const f32, qkv),      \
-         BUFFER(2, const f32, write_gate), BUFFER(3, const f32, decay_gate),                       \
-         BUFFER(4, const f32, rate), BUFFER(5, const f32, bias), BUFFER(6, const u32, row_starts), \
-         BUFFER(7, const i32, positions), BUFFER(8, const i32, state_before),                      \
-         BUFFER(9, const i32, state_after), BUFFER(10, f32, memory), BUFFER(11, f32, y)) {         \
+#define DELTA_RULE_KERNEL(name, max_threads, n_max, n_chain_of)                                    \
+  KERNEL(name, max_threads, DeltaRuleParams, BUFFER(0, const u32, counts),                         \
+         BUFFER(1, const f32, qkv), BUFFER(2, const f32, write_gate),                              \
+         BUFFER(3, const f32, decay_gate), BUFFER(4, const f32, rate), BUFFER(5, const f32, bias), \
+         BUFFER(6, const u32, row_starts), BUFFER(7, const i32, positions),                        \
+         BUFFER(8, const i32, state_before), BUFFER(9, const i32, state_after),                    \
+         BUFFER(10, f32, memory), BUFFER(11, f32, y)) {                                            \
     SHARED_ARRAY(f32, queries, (DELTA_ROWS * DELTA_VECTOR));                                       \
     SHARED_ARRAY(f32, keys, (DELTA_ROWS * DELTA_VECTOR));                                          \
     SHARED_ARRAY(f32, gates, DELTA_ROWS * 2);                                                      \
@@ -162,7 +163,7 @@ DEVICE_FN u64 first_cell(PARAMS(DeltaRuleParams) p, u32 head, u32 column, u32 ch
     }                                                                                              \
   }
 
-DELTA_RULE_KERNEL(delta_rule_128_f32, 32, 32)
-DELTA_RULE_KERNEL(delta_rule_f32, DELTA_MAX_CHAIN, p.key_dim / 4)
+DELTA_RULE_KERNEL(delta_rule_128_f32, 128, 32, 32)
+DELTA_RULE_KERNEL(delta_rule_f32, 64, DELTA_MAX_CHAIN, p.key_dim / 4)
 
 }  // namespace hearth::backend::gpu

@@ -39,12 +39,13 @@ TEST(GpuArgmax, FindsTheLargestWhereverItIs) {
 }
 
 TEST(GpuArgmax, TakesTheLowestOfEqualColumnsAndTellsOfANan) {
-  graph::Matrix logits{3, 2 * ARGMAX_PART, std::vector<float>(3 * 2 * ARGMAX_PART, -INFINITY)};
+  constexpr std::size_t n = std::size_t{2} * ARGMAX_PART;
+  graph::Matrix logits{3, n, std::vector<float>(3 * n, -INFINITY)};
   for (const std::size_t column : std::initializer_list<std::size_t>{70, 300, ARGMAX_PART + 5}) {
     logits.data[column] = 1.0f;
   }
-  logits.data[2 * ARGMAX_PART + 10] = 5.0f;
-  logits.data[2 * ARGMAX_PART + ARGMAX_PART + 40] = NAN;
+  logits.data[n + 10] = 5.0f;
+  logits.data[n + ARGMAX_PART + 40] = NAN;
   EXPECT_EQ(run(logits), (std::vector<u32>{70, ARGMAX_NAN, 0, 7}));
 }
 

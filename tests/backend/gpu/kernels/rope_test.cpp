@@ -13,7 +13,7 @@ TEST(GpuRope, GivesTheBitsOfTheReferenceForBothPairings) {
   for (const auto pairing :
        shapes({graph::RopePairing::adjacent, graph::RopePairing::half_split})) {
     const graph::RopeParams params{.pairing = pairing, .head_dim = 24, .n_rot = 16};
-    const graph::Matrix x = graph::random_matrix(5, 3 * 24, 1);
+    const graph::Matrix x = graph::random_matrix(5, 72, 1);
     const graph::OwnedStep step(5, 90);
     const auto expected = graph::run_op(graph::Rope{params}, {}, {x}, step).value();
     const auto results = run_everywhere(

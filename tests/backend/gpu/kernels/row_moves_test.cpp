@@ -15,11 +15,11 @@ constexpr Dim3 grid{2, 4};  // four rows, the last of which is masked; up to 128
 constexpr Dim3 threads{64};
 
 TEST(GpuColumns, TakesTheSameColumnsAsTheReference) {
-  const Matrix x = random_matrix(3, 4 * 20, 1);
+  const Matrix x = random_matrix(3, 80, 1);
   const graph::ColumnPattern pattern{.period = 20, .start = 3, .width = 17};
   const auto expected = graph::run_op(graph::Columns{pattern}, {}, {x}).value();
   const auto results = run_everywhere(call(
-      KernelId::columns_f32, {counts(3), contents(x.data), poisoned(4 * 68)},
+      KernelId::columns_f32, {counts(3), contents(x.data), poisoned(272)},
       ColumnsParams{.n = 68, .axis = 0, .period = 20, .start = 3, .width = 17}, grid, threads));
   expect_bits(results.back(), expected.data);
 }
@@ -41,7 +41,8 @@ TEST(GpuGatherRows, TakesTheRowsThatWantLogits) {
   step.logit_rows = {0, 3, 4};
   std::vector<float> expected;
   for (const std::int32_t row : step.logit_rows) {
-    expected.insert(expected.end(), x.data.begin() + row * 70, x.data.begin() + (row + 1) * 70);
+    expected.insert(expected.end(), x.data.begin() + std::ptrdiff_t{row} * 70,
+                    x.data.begin() + (std::ptrdiff_t{row} + 1) * 70);
   }
   const auto results = run_everywhere(call(
       KernelId::gather_rows_f32,
@@ -56,10 +57,11 @@ TEST(GpuRowStore, KeepsRowsWhereTheReferenceKeepsThem) {
   step.row_targets = {4, 0, 2};
   graph::HostRowStore store({.n_rows = 6, .features = 70});
   const auto expected = graph::run_op(graph::StoreRows{}, {}, {x}, step, store).value();
-  const auto stored = run_everywhere(call(KernelId::store_rows_f32,
-                                          {counts(3), contents(x.data), contents(step.row_targets),
-                                           Contents(6 * 70 * sizeof(float)), poisoned(4 * 70)},
-                                          RowMoveParams{.n = 70, .axis = 0}, grid, threads));
+  const auto stored = run_everywhere(
+      call(KernelId::store_rows_f32,
+           {counts(3), contents(x.data), contents(step.row_targets),
+            Contents(std::size_t{6} * 70 * sizeof(float)), poisoned(std::size_t{4} * 70)},
+           RowMoveParams{.n = 70, .axis = 0}, grid, threads));
   expect_bits(stored[4], expected.data);
   expect_bits(stored[3], {store.row(0), store.row(0) + std::ptrdiff_t{6} * 70});
 
