@@ -22,7 +22,7 @@
 #define KERNEL(name, max_threads, Params, ...)                                                    \
   static __device__ __forceinline__ void name##_body(FOR_EACH(DECLARATION_OF, __VA_ARGS__),       \
                                                      const Params& p);                            \
-  extern "C" __global__ void __launch_bounds__(max_threads)                                       \
+  extern "C" __global__ void __launch_bounds__(max_threads, THREADS_AT_ONCE / (max_threads))                                     \
   name(FOR_EACH(DECLARATION_OF, __VA_ARGS__), const __grid_constant__ Params p) {                 \
     LAUNCH_NEXT_AND_WAIT();                                                                       \
     name##_body(FOR_EACH(NAME_OF, __VA_ARGS__), p);                                               \
@@ -97,7 +97,10 @@ DEVICE_FN u32 pick_bytes(u32 low, u32 high, u32 places) {
   return __byte_perm(low, high, places & 0x7777u);
 }
 
-// Vectors in memory.
+// Memory.
+DEVICE_FN void prefetch(const u8* from) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+}
 DEVICE_FN f32x4 load4(const f32* from) {
   return *reinterpret_cast<const float4*>(from);
 }

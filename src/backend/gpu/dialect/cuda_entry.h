@@ -2,6 +2,8 @@
 /// What the entry of a CUDA kernel is made with (dialect/cuda.h).
 
 // clang-format off
+// Of a multiprocessor, at least: a thread has up to 128 of its 65,536 registers.
+#define THREADS_AT_ONCE 512
 #define BUFFER_DECLARATION(declaration, name) declaration
 #define BUFFER_NAME(declaration, name) name
 #define DECLARATION_OF(buffer) BUFFER_DECLARATION buffer

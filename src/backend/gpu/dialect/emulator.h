@@ -107,7 +107,8 @@ DEVICE_FN u32 pick_bytes(u32 low, u32 high, u32 places) {
   return picked;
 }
 
-// Vectors in memory.
+// Memory.
+DEVICE_FN void prefetch(DEVICE(const u8)) {}
 template <emulator::AddressSpace space>
 f32x4 load4(emulator::CheckedPointer<const f32, space> from, SITE) {
   return from.template load<f32x4>(where);

@@ -125,6 +125,9 @@ DEVICE_FN void store4(SHARED(f32) to, f32x4 value) {
 DEVICE_FN void store4(SHARED(u32) to, u32x4 value) {
   *(SHARED(u32x4))to = value;
 }
+DEVICE_FN void prefetch(DEVICE(const u8) from) {
+  (void)from;
+}
 DEVICE_FN DEVICE(const u32) words(DEVICE(const u8) bytes) {
   return (DEVICE(const u32))bytes;
 }

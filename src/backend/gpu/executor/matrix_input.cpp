@@ -1,6 +1,5 @@
 #include "backend/gpu/executor/matrix_input.h"
 
-#include "backend/gpu/kernels/input.h"
 #include "base/checked.h"
 #include "quant/activation.h"
 #include "quant/registry.h"
@@ -14,29 +13,27 @@ std::int64_t activation_block(graph::WeightId matrix, const Recorder& recorder) 
   return layout == nullptr ? 0 : layout->activation_block;
 }
 
-InputParams input_params(const Recorder& recorder, graph::ValueId value,
-                         const std::optional<graph::RmsNorm>& norm,
-                         const std::optional<plan::Gate>& gate) {
-  const u32 n = recorder.features(value);
-  InputParams params{.axis = recorder.axis(value), .n = n, .period = n, .width = n};
-  if (norm) {
-    params.norm_run = static_cast<u32>(recorder.host_weight(norm->weight).tensor.shape.back());
-    params.eps = norm->eps;
+}  // namespace
+
+InputParams MatrixInput::input_params(const Recorder& recorder) const {
+  const u32 n = recorder.features(value_);
+  InputParams params{.axis = recorder.axis(value_), .n = n, .period = n, .width = n};
+  if (norm_) {
+    params.norm_run = static_cast<u32>(recorder.host_weight(norm_->weight).tensor.shape.back());
+    params.eps = norm_->eps;
   }
-  if (gate) {
+  if (gate_) {
     params.has_gate = 1;
-    params.activation = static_cast<u32>(gate->kind);
-    params.gate_stride = recorder.features(gate->value);
-    if (gate->columns) {
-      params.period = static_cast<u32>(gate->columns->period);
-      params.start = static_cast<u32>(gate->columns->start);
-      params.width = static_cast<u32>(gate->columns->width);
+    params.activation = static_cast<u32>(gate_->kind);
+    params.gate_stride = recorder.features(gate_->value);
+    if (gate_->columns) {
+      params.period = static_cast<u32>(gate_->columns->period);
+      params.start = static_cast<u32>(gate_->columns->start);
+      params.width = static_cast<u32>(gate_->columns->width);
     }
   }
   return params;
 }
-
-}  // namespace
 
 void MatrixInput::prepare_for(graph::WeightId matrix, Recorder& recorder) {
   const std::int64_t block = activation_block(matrix, recorder);
@@ -49,7 +46,7 @@ void MatrixInput::prepare_for(graph::WeightId matrix, Recorder& recorder) {
     form = {recorder.value(value_)};
     return;
   }
-  InputParams params = input_params(recorder, value_, norm_, gate_);
+  InputParams params = input_params(recorder);
   params.block = static_cast<u32>(block);
   const std::int64_t n_values = std::int64_t{recorder.rows(value_)} * params.n;
   if (block == 0) {
@@ -59,8 +56,7 @@ void MatrixInput::prepare_for(graph::WeightId matrix, Recorder& recorder) {
             recorder.scratch(n_values / quant::activation_sum_group * 2)};
   }
   std::vector<BufferPart> buffers{recorder.step().counts, recorder.value(value_),
-                                  norm_ ? recorder.weight(norm_->weight) : recorder.absent(),
-                                  gate_ ? recorder.value(gate_->value) : recorder.absent()};
+                                  norm_buffer(recorder), gate_buffer(recorder)};
   buffers.insert(buffers.end(), form.begin(), form.end());
   recorder.dispatch(
       block == 0 ? KernelId::float_input : KernelId::quantize_input, std::move(buffers), params,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/gpu/executor/recorder.h"
+#include "backend/gpu/kernels/input.h"
 
 namespace hearth::backend::gpu {
 
@@ -23,6 +24,15 @@ class MatrixInput {
   [[nodiscard]] const std::vector<BufferPart>& buffers(graph::WeightId matrix,
                                                        const Recorder& recorder) const;
   [[nodiscard]] graph::ValueId value() const { return value_; }
+
+  /// What kernels are told that prepare the value, and the buffers of its norm and its gate.
+  [[nodiscard]] InputParams input_params(const Recorder& recorder) const;
+  [[nodiscard]] BufferPart norm_buffer(const Recorder& recorder) const {
+    return norm_ ? recorder.weight(norm_->weight) : recorder.absent();
+  }
+  [[nodiscard]] BufferPart gate_buffer(const Recorder& recorder) const {
+    return gate_ ? recorder.value(gate_->value) : recorder.absent();
+  }
 
  private:
   graph::ValueId value_;

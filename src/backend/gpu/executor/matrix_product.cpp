@@ -1,5 +1,6 @@
 #include "backend/gpu/executor/matrix_product.h"
 
+#include "backend/gpu/executor/few_rows.h"
 #include "base/checked.h"
 #include "base/format.h"
 
@@ -38,6 +39,28 @@ Result<void> MatrixProduct::record(const MatrixInput& input, Recorder& recorder)
   buffers.push_back(y);
   recorder.dispatch(kernel, std::move(buffers), params, grid, PRODUCT_THREADS);
   return {};
+}
+
+Result<void> record_gated_products(MatrixProduct gate, MatrixProduct up,
+                                   graph::ActivationKind activation, MatrixInput& input,
+                                   Recorder& recorder) {
+  const auto type_of = [&recorder](const MatrixProduct& product) {
+    return recorder.host_weight(product.weight).tensor.dtype;
+  };
+  if (type_of(gate) == type_of(up) && type_of(gate) != DType::f32 &&
+      takes_few_rows(gate, input, recorder) && takes_few_rows(up, input, recorder)) {
+    record_few_rows_pair(gate, up, activation, input, recorder);
+    return {};
+  }
+  input.prepare_for(gate.weight, recorder);
+  input.prepare_for(up.weight, recorder);
+  recorder.barrier();
+  const std::int64_t slots = gate.experts ? recorder.features(gate.experts->routing) / 2 : 1;
+  gate.y = recorder.scratch(recorder.rows(input.value()) * slots * gate.n_out * 4);
+  HEARTH_TRY(gate.record(input, recorder));
+  recorder.barrier();
+  up.gate = {PRODUCT_ELEMENT_GATE, activation, gate.y};
+  return up.record(input, recorder);
 }
 
 }  // namespace hearth::backend::gpu

@@ -35,4 +35,10 @@ struct MatrixProduct {
   [[nodiscard]] Result<void> record(const MatrixInput& input, Recorder& recorder) const;
 };
 
+/// Records activation(gate) * up [+ residual of `up`], to where `up` goes: in one launch where that
+/// takes them, otherwise with the gate in memory of the launch that is being recorded.
+Result<void> record_gated_products(MatrixProduct gate, MatrixProduct up,
+                                   graph::ActivationKind activation, MatrixInput& input,
+                                   Recorder& recorder);
+
 }  // namespace hearth::backend::gpu

@@ -1,6 +1,9 @@
 /// Products by chosen experts: a row of results per row of the step and slot; what the experts say
 /// is added up in a launch of its own.
 
+#include <utility>
+
+#include "backend/gpu/executor/few_rows.h"
 #include "backend/gpu/executor/matrix_product.h"
 #include "backend/gpu/executor/recorder.h"
 #include "backend/gpu/kernels/expert_sum.h"
@@ -22,37 +25,29 @@ bool has_x_per_slot(const graph::ExpertMatMul& matmul, graph::ValueId x, const R
   return recorder.desc(x).features != recorder.host_weight(matmul.weight).tensor.shape.back();
 }
 
-/// Memory of the launch for the results of all slots.
-BufferPart slots_scratch(graph::ValueId routing, std::int64_t n_out, Recorder& recorder) {
-  return recorder.scratch(std::int64_t{recorder.rows(routing)} * (recorder.features(routing) / 2) *
-                          n_out * 4);
-}
-
 }  // namespace
 
 Result<void> record_expert_gate(const plan::ExpertGate& launch, Recorder& recorder) {
   MatrixInput input(launch.input, launch.norm);
-  input.prepare_for(launch.gate.weight, recorder);
-  input.prepare_for(launch.up.weight, recorder);
-  recorder.barrier();
-  MatrixProduct gate = product_of(launch.gate, launch.routing);
-  gate.y = slots_scratch(launch.routing, gate.n_out, recorder);
-  HEARTH_TRY(gate.record(input, recorder));
-  recorder.barrier();
   MatrixProduct up = product_of(launch.up, launch.routing);
-  up.gate = {PRODUCT_ELEMENT_GATE, launch.kind, gate.y};
   up.y = recorder.value(launch.output);
-  return up.record(input, recorder);
+  return record_gated_products(product_of(launch.gate, launch.routing), std::move(up), launch.kind,
+                               input, recorder);
 }
 
 Result<void> record_expert_down(const plan::ExpertDown& launch, Recorder& recorder) {
   MatrixInput input(launch.input);
-  input.prepare_for(launch.down.weight, recorder);
-  recorder.barrier();
   MatrixProduct down = product_of(launch.down, launch.routing);
   down.experts->has_x_per_slot = has_x_per_slot(launch.down, launch.input, recorder);
-  down.y = slots_scratch(launch.routing, down.n_out, recorder);
-  HEARTH_TRY(down.record(input, recorder));
+  down.y = recorder.scratch(std::int64_t{recorder.rows(launch.routing)} *
+                            (recorder.features(launch.routing) / 2) * down.n_out * 4);
+  if (takes_few_rows(down, input, recorder)) {
+    record_few_rows({&down, 1}, input, recorder);
+  } else {
+    input.prepare_for(launch.down.weight, recorder);
+    recorder.barrier();
+    HEARTH_TRY(down.record(input, recorder));
+  }
   recorder.barrier();
   const ExpertSumParams params{static_cast<u32>(down.n_out), recorder.features(launch.routing) / 2,
                                launch.residual ? 1u : 0u};

@@ -135,9 +135,9 @@ struct RecordOp {
 
 Result<void> RecordOp::operator()(const graph::Rope& op) const {
   const auto head_dim = static_cast<u32>(op.params.head_dim);
-  recorder.dispatch(KernelId::rope_f32,
-                    {counts(), x(0), recorder.context().step.angles(op.params), y()},
-                    RopeParams{rope_pairs(op.params), head_dim}, {n() / head_dim, rows()}, row_threads);
+  recorder.dispatch(
+      KernelId::rope_f32, {counts(), x(0), recorder.context().step.angles(op.params), y()},
+      RopeParams{rope_pairs(op.params), head_dim}, {n() / head_dim, rows()}, row_threads);
   return {};
 }
 
@@ -158,11 +158,12 @@ Result<void> RecordOp::operator()(const graph::CausalConv& op) const {
   const CausalConvParams params{
       n(), static_cast<u32>(recorder.host_weight(op.weight).tensor.shape.back()),
       caches.slot_stride()};
-  recorder.dispatch(
-      KernelId::causal_conv_f32,
-      {counts(), x(0), recorder.weight(op.weight), step.row_starts, step.positions,
-       step.state_before, step.state_after, caches.ring(op.layer), y()},
-      params, {static_cast<u32>(ceil_div(params.channels, CAUSAL_CONV_CHANNELS)), rows()}, row_threads);
+  recorder.dispatch(KernelId::causal_conv_f32,
+                    {counts(), x(0), recorder.weight(op.weight), step.row_starts, step.positions,
+                     step.state_before, step.state_after, caches.ring(op.layer), y()},
+                    params,
+                    {static_cast<u32>(ceil_div(params.channels, CAUSAL_CONV_CHANNELS)), rows()},
+                    row_threads);
   return {};
 }
 
@@ -182,9 +183,11 @@ Result<void> RecordOp::operator()(const graph::DeltaRule& op) const {
                                .is_tiled = delta.order == graph::HeadOrder::tiled ? 1u : 0u,
                                .query_scale = 1.0f / std::sqrt(static_cast<float>(delta.key_dim)),
                                .slot_stride = caches.slot_stride()};
-  const u32 columns = params.value_dim % DELTA_RULE_MAX_COLUMNS == 0 ? DELTA_RULE_MAX_COLUMNS
-                                                                     : DELTA_RULE_MAX_COLUMNS / 2;
-  recorder.dispatch(params.key_dim == 128 ? KernelId::delta_rule_128_f32 : KernelId::delta_rule_f32,
+  const bool is_128 = params.key_dim == 128;
+  const u32 columns = is_128 && params.value_dim % DELTA_RULE_MAX_COLUMNS == 0
+                          ? DELTA_RULE_MAX_COLUMNS
+                          : DELTA_RULE_MAX_COLUMNS / 2;
+  recorder.dispatch(is_128 ? KernelId::delta_rule_128_f32 : KernelId::delta_rule_f32,
                     {counts(), x(0), x(1), x(2), recorder.weight(op.rate), recorder.weight(op.bias),
                      step.row_starts, step.positions, step.state_before, step.state_after,
                      caches.memory(delta.layer), y()},

@@ -1,10 +1,15 @@
-/// Projection: the input is normed, gated and quantized once for all parts that take the same form;
-/// each part is a product that writes its output, or what a gate or a residual makes of it.
+/// Projection. Few rows: products that prepare their input themselves, several of one type in one
+/// launch. Otherwise the input is normed, gated and quantized once for all parts that take the same
+/// form, and each part is a product that writes its output, or what a gate or a residual makes of
+/// it.
 
-#include <optional>
+#include <map>
+#include <vector>
 
+#include "backend/gpu/executor/few_rows.h"
 #include "backend/gpu/executor/matrix_product.h"
 #include "backend/gpu/executor/recorder.h"
+#include "backend/gpu/kernels/projection.h"
 
 namespace hearth::backend::gpu {
 namespace {
@@ -15,31 +20,25 @@ MatrixProduct product_of(const graph::MatMul& matmul, const Recorder& recorder) 
           .bias = matmul.bias};
 }
 
-/// Two parts of which the first is the gate: it goes to memory of the launch, the second reads it.
-Result<void> record_gated(const plan::Projection& projection, const MatrixInput& input,
+/// Two parts of which the first is the gate.
+Result<void> record_gated(const plan::Projection& projection, MatrixInput& input,
                           Recorder& recorder) {
   MatrixProduct gate = product_of(projection.parts[0].matmul, recorder);
-  gate.y = recorder.scratch(recorder.rows(projection.input) * gate.n_out * 4);
-  HEARTH_TRY(gate.record(input, recorder));
-  recorder.barrier();
   MatrixProduct up = product_of(projection.parts[1].matmul, recorder);
-  up.gate = {PRODUCT_ELEMENT_GATE, *projection.gate, gate.y};
   up.residual = projection.residual;
   up.y = recorder.value(projection.output);
-  return up.record(input, recorder);
+  return record_gated_products(std::move(gate), std::move(up), *projection.gate, input, recorder);
 }
 
 }  // namespace
 
 Result<void> record_projection(const plan::Projection& projection, Recorder& recorder) {
   MatrixInput input(projection.input, projection.norm, projection.input_gate);
-  for (const auto& part : projection.parts) {
-    input.prepare_for(part.matmul.weight, recorder);
-  }
-  recorder.barrier();
   if (projection.gate) {
     return record_gated(projection, input, recorder);
   }
+  std::map<DType, std::vector<MatrixProduct>> few_rows;  // by type
+  std::vector<MatrixProduct> others;
   for (const auto& part : projection.parts) {
     MatrixProduct product = product_of(part.matmul, recorder);
     if (projection.row_gate) {
@@ -48,6 +47,25 @@ Result<void> record_projection(const plan::Projection& projection, Recorder& rec
     }
     product.residual = projection.residual;
     product.y = recorder.value(projection.has_one_output() ? projection.output : part.output);
+    auto& kind = takes_few_rows(product, input, recorder)
+                     ? few_rows[recorder.host_weight(product.weight).tensor.dtype]
+                     : others;
+    kind.push_back(std::move(product));
+  }
+  for (const auto& product : others) {
+    input.prepare_for(product.weight, recorder);
+  }
+  for (const auto& [type, products] : few_rows) {
+    for (std::size_t i = 0; i < products.size(); i += PROJECTION_PARTS) {
+      record_few_rows(std::span(products).subspan(
+                          i, std::min<std::size_t>(PROJECTION_PARTS, products.size() - i)),
+                      input, recorder);
+    }
+  }
+  if (!others.empty()) {
+    recorder.barrier();
+  }
+  for (const auto& product : others) {
     HEARTH_TRY(product.record(input, recorder));
   }
   return {};

@@ -64,6 +64,7 @@
   X(product_q5_k)             \
   X(product_q6_k)             \
   X(product_q8_0)             \
+  X(projection_f32)           \
   X(projection_q4_k)          \
   X(projection_q5_k)          \
   X(quantize_input)           \

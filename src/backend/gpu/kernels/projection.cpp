@@ -40,6 +40,12 @@ DEVICE_FN void prepare_row(PARAMS(InputParams) p, DEVICE(const f32) x, DEVICE(co
   group_barrier();  // inverses may be overwritten, codes read
 }
 
+DEVICE_FN void prefetch_block(DEVICE(const u8) block, u32 bytes) {
+  for (u32 i = 0; i < bytes; i += 128) {
+    prefetch(block + i);
+  }
+}
+
 /// A block of weights as it is stored, in registers.
 struct StoredBlock {
   u32x4 head;     // scale, scale of minima, twelve bytes of scales and minima
@@ -137,6 +143,17 @@ DEVICE_FN f32 add_units(THREAD_REF(const UnitTerms) terms, u32 first, u32 n, f32
   return sum;
 }
 
+/// Adds what a block of each lane's row gives to the sums of all rows of the step.
+#define ADD_BLOCK(format, stored, results)                                                      \
+  UNROLL for (u32 row = 0; row < PROJECTION_MAX_ROWS; ++row) {                                  \
+    if (row < n_rows) {                                                                         \
+      const u32 at = row * n_blocks + block;                                                    \
+      const UnitTerms terms =                                                                   \
+          format##_terms(stored, codes + at * BLOCK_WORDS, sums + at * BLOCK_SUMS, scales[at]); \
+      results[row] = add_units(terms, k_lane - lane, n, results[row]);                          \
+    }                                                                                           \
+  }
+
 #define PROJECTION_KERNEL(name, format, block_bytes)                                              \
   KERNEL(name, PROJECTION_THREADS, ProjectionParams, BUFFER(0, const u32, counts),                \
          BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, gate),         \
@@ -159,12 +176,6 @@ DEVICE_FN f32 add_units(THREAD_REF(const UnitTerms) terms, u32 first, u32 n, f32
     const u32 y_row = first_step_row * slots + k_group.y;                                         \
     const u32 x_row = p.has_x_per_slot != 0u ? y_row : first_step_row;                            \
     const u32 n_blocks = p.input.n / 256;                                                         \
-    for (u32 row = 0; row < n_rows; ++row) {                                                      \
-      prepare_row(p.input, x + u64(x_row + row) * p.input.n, norm,                                \
-                  gate + u64(first_step_row + row) * p.input.gate_stride, chunk, inverses,        \
-                  k_thread.x, codes + row * n_blocks * BLOCK_WORDS, scales + row * n_blocks,      \
-                  sums + row * n_blocks * BLOCK_SUMS);                                            \
-    }                                                                                             \
     u64 first_weight = 0;                                                                         \
     if (p.n_used != 0u) {                                                                         \
       first_weight =                                                                              \
@@ -183,33 +194,31 @@ DEVICE_FN f32 add_units(THREAD_REF(const UnitTerms) terms, u32 first, u32 n, f32
     DEVICE(const u8) matrix = part == 0u ? weight0 : (part == 1u ? weight1 : weight2);            \
     DEVICE(const u8)                                                                              \
     from = matrix + (first_weight + (part == 0u ? p.first_row[0] : 0u) + output) * row_bytes;     \
-    DEVICE(const u8) from_up = weight1 + (first_weight + p.first_row[1] + output) * row_bytes;    \
-    const u32 lane = k_lane % p.lanes;                                                            \
-    const u32 first_lane = k_lane - lane;                                                         \
-    f32 results[PROJECTION_MAX_ROWS] = {0.0f, 0.0f, 0.0f, 0.0f};                                  \
-    f32 ups[PROJECTION_MAX_ROWS] = {0.0f, 0.0f, 0.0f, 0.0f};                                      \
+    const u64 up_at = (first_weight + p.first_row[1] + output) * row_bytes;                       \
+    const u32 lane = k_lane & (p.lanes - 1u);                                                     \
+    /* On their way while the input is prepared. */                                               \
+    for (u32 b = lane; b < n_blocks; b += p.lanes) {                                              \
+      prefetch_block(from + u64(b) * block_bytes, block_bytes);                                   \
+      if (p.is_pair != 0u) {                                                                      \
+        prefetch_block(weight1 + up_at + u64(b) * block_bytes, block_bytes);                      \
+      }                                                                                           \
+    }                                                                                             \
+    for (u32 row = 0; row < n_rows; ++row) {                                                      \
+      prepare_row(p.input, x + u64(x_row + row) * p.input.n, norm,                                \
+                  gate + u64(first_step_row + row) * p.input.gate_stride, chunk, inverses,        \
+                  k_thread.x, codes + row * n_blocks * BLOCK_WORDS, scales + row * n_blocks,      \
+                  sums + row * n_blocks * BLOCK_SUMS);                                            \
+    }                                                                                             \
+    f32 results[PROJECTION_MAX_ROWS] = {0.0f, 0.0f};                                              \
+    f32 ups[PROJECTION_MAX_ROWS] = {0.0f, 0.0f};                                                  \
     for (u32 begin = 0; begin < n_blocks; begin += p.lanes) {                                     \
       const u32 block = min_u32(begin + lane, n_blocks - 1u);                                     \
       const u32 n = min_u32(n_blocks - begin, p.lanes);                                           \
       const StoredBlock stored = format##_load(from + u64(block) * block_bytes);                  \
-      UNROLL for (u32 row = 0; row < PROJECTION_MAX_ROWS; ++row) {                                \
-        if (row < n_rows) {                                                                       \
-          const u32 at = row * n_blocks + block;                                                  \
-          const UnitTerms terms = format##_terms(stored, codes + at * BLOCK_WORDS,                \
-                                                 sums + at * BLOCK_SUMS, scales[at]);             \
-          results[row] = add_units(terms, first_lane, n, results[row]);                           \
-        }                                                                                         \
-      }                                                                                           \
+      ADD_BLOCK(format, stored, results)                                                          \
       if (p.is_pair != 0u) {                                                                      \
-        const StoredBlock stored_up = format##_load(from_up + u64(block) * block_bytes);          \
-        UNROLL for (u32 row = 0; row < PROJECTION_MAX_ROWS; ++row) {                              \
-          if (row < n_rows) {                                                                     \
-            const u32 at = row * n_blocks + block;                                                \
-            const UnitTerms terms = format##_terms(stored_up, codes + at * BLOCK_WORDS,           \
-                                                   sums + at * BLOCK_SUMS, scales[at]);           \
-            ups[row] = add_units(terms, first_lane, n, ups[row]);                                 \
-          }                                                                                       \
-        }                                                                                         \
+        const StoredBlock stored_up = format##_load(weight1 + up_at + u64(block) * block_bytes);  \
+        ADD_BLOCK(format, stored_up, ups)                                                         \
       }                                                                                           \
     }                                                                                             \
     if (lane == 0u && place < n_all) {                                                            \

@@ -11,8 +11,12 @@ namespace hearth::backend::gpu {
 #define PROJECTION_SIMDGROUPS (PROJECTION_THREADS / 32)
 #define PROJECTION_PARTS 3
 #define PROJECTION_BLOCKS 76     // of 256 values of all rows of a threadgroup, at most
-#define PROJECTION_MAX_ROWS 4    // of the step that a threadgroup multiplies
+#define PROJECTION_MAX_ROWS 2    // of the step that a threadgroup multiplies
 #define PROJECTION_MAX_RUNS 256  // of the norm in a row
+
+#define PROJECTION_FLOATS 4096      // of all rows of a threadgroup of projection_f32, at most
+#define PROJECTION_FLOAT_ROWS 4     // rows of the step that such a threadgroup multiplies, at most,
+#define PROJECTION_FLOAT_OUTPUTS 8  // with so many rows of one matrix
 
 /// projection_q4_k, projection_q5_k. Up to three matrices of one type multiply one input; with
 /// is_pair the first two are gate and up, and y0 = activation(gate) * up.
@@ -25,13 +29,17 @@ namespace hearth::backend::gpu {
 /// with has_x_per_slot.
 /// Grid (ceil(rows of all parts / (PROJECTION_SIMDGROUPS * 32 / lanes)), max(n_used, 1),
 /// ceil(capacity / group_rows)); a pair counts as one part.
+///
+/// projection_f32: the same without pair, experts and gate of the input, and with a norm of whole
+/// rows alone. Buffers: counts, x, norm, row_gate, residual, weight0 ... weight2, y0 ... y2. Grid (the
+/// sum of ceil(n_out / PROJECTION_FLOAT_OUTPUTS) over the parts, 1,
+/// ceil(capacity / group_rows)).
 struct ProjectionParams {
   InputParams input;  // n: values of one x row
   u32 n_out[PROJECTION_PARTS];
   u32 first_row[2];
   u32 lanes;       // that share a row of a matrix: a power of two up to 32
-  u32 group_rows;  // of the step, for a threadgroup: 1 with experts; blocks of all up to
-                   // PROJECTION_BLOCKS, rows up to PROJECTION_MAX_ROWS
+  u32 group_rows;  // of the step, for a threadgroup: 1 with experts
   u32 is_pair;
   u32 activation;  // of the pair, graph::ActivationKind
   u32 has_row_gate;

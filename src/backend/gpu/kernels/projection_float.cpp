@@ -1,0 +1,130 @@
+// Few rows times a matrix of floats. The canonical sum of a result is four chains by k mod 4: a
+// simdgroup has a row of the step, and four lanes of it each of eight rows of the matrix, which
+// pass through shared memory 1 KiB at a time. Bound by the latency of the chains.
+
+#include "backend/gpu/kernels/lanes.h"
+#include "backend/gpu/kernels/projection.h"
+
+namespace hearth::backend::gpu {
+
+#define FLOAT_CHUNK 256                 // values of a row of the matrix
+#define FLOAT_STRIDE (FLOAT_CHUNK + 4)  // lanes of different rows meet different banks
+#define FLOAT_LOADS 2                   // of 16 bytes, by each thread
+#define FLOAT_STEPS 16                  // of a chain whose loads do not wait for each other
+
+/// The thread's words of a chunk of eight rows, from value `begin` on; zeroes behind the row's end.
+DEVICE_FN void load_floats(DEVICE(const f32) matrix, u32 first_row, u32 n_rows, u32 n, u32 begin,
+                           u32 thread_index, THREAD(f32x4) loaded) {
+  UNROLL for (u32 i = 0; i < FLOAT_LOADS; ++i) {
+    const u32 place = (i * PROJECTION_THREADS + thread_index) * 4;
+    const u32 row = min_u32(first_row + place / FLOAT_CHUNK, n_rows - 1u);
+    const u32 k = begin + place % FLOAT_CHUNK;
+    loaded[i] = make4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (k < n) {
+      loaded[i] = load4(matrix + u64(row) * n + k);
+    }
+  }
+}
+
+/// The row in shared memory becomes its norm times `norm`.
+DEVICE_FN void norm_floats(PARAMS(InputParams) p, DEVICE(const f32) norm, SHARED(f32) row,
+                           SHARED(f32) inverse, u32 thread_index) {
+  group_barrier();  // the row is there
+  if (thread_index < 32u) {
+    const f32 sum = sum_lanes(add_squares(row, p.n, thread_index, 0.0f));
+    if (thread_index == 0u) {
+      inverse[0] = 1.0f / sqrt_f32(sum / f32(p.n) + p.eps);
+    }
+  }
+  group_barrier();
+  for (u32 i = thread_index; i < p.n; i += PROJECTION_THREADS) {
+    row[i] = row[i] * inverse[0] * norm[i];
+  }
+}
+
+KERNEL(projection_f32, PROJECTION_THREADS, ProjectionParams, BUFFER(0, const u32, counts),
+       BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, row_gate),
+       BUFFER(4, const f32, residual), BUFFER(5, const f32, weight0), BUFFER(6, const f32, weight1),
+       BUFFER(7, const f32, weight2), BUFFER(8, f32, y0), BUFFER(9, f32, y1), BUFFER(10, f32, y2)) {
+  SHARED_ARRAY(f32, x_rows, PROJECTION_FLOATS);
+  SHARED_ARRAY(f32, matrix_rows, PROJECTION_FLOAT_OUTPUTS * FLOAT_STRIDE);
+  SHARED_ARRAY(f32, inverse, 1);
+  const u32 first_step_row = k_group.z * p.group_rows;
+  const u32 n_step_rows = counts[p.input.axis];
+  if (first_step_row >= n_step_rows) {
+    return;
+  }
+  const u32 n_rows = min_u32(n_step_rows - first_step_row, p.group_rows);
+  const u32 n = p.input.n;
+  // Eight rows of one of the matrices.
+  const u32 groups0 = (p.n_out[0] + PROJECTION_FLOAT_OUTPUTS - 1u) / PROJECTION_FLOAT_OUTPUTS;
+  const u32 groups1 = (p.n_out[1] + PROJECTION_FLOAT_OUTPUTS - 1u) / PROJECTION_FLOAT_OUTPUTS;
+  const u32 part = k_group.x < groups0 ? 0u : (k_group.x < groups0 + groups1 ? 1u : 2u);
+  const u32 skipped = part == 0u ? 0u : (part == 1u ? groups0 : groups0 + groups1);
+  const u32 first_output = (k_group.x - skipped) * PROJECTION_FLOAT_OUTPUTS;
+  const u32 n_out = p.n_out[part];
+  DEVICE(const f32) matrix = part == 0u ? weight0 : (part == 1u ? weight1 : weight2);
+  f32x4 loaded[FLOAT_LOADS];
+  load_floats(matrix, first_output, n_out, n, 0, k_thread.x, loaded);
+
+  for (u32 row = 0; row < n_rows; ++row) {
+    SHARED(f32) x_row = x_rows + row * n;
+    for (u32 i = k_thread.x; i < n; i += PROJECTION_THREADS) {
+      x_row[i] = x[u64(first_step_row + row) * n + i];
+    }
+    if (p.input.norm_run != 0u) {
+      norm_floats(p.input, norm, x_row, inverse, k_thread.x);
+    }
+  }
+
+  const bool has_row = k_simdgroup < n_rows;
+  const u32 chain = k_lane % 4;
+  SHARED(const f32) my_weights = matrix_rows + k_lane / 4 * FLOAT_STRIDE + chain;
+  SHARED(const f32) my_x = x_rows + (has_row ? k_simdgroup : 0u) * n + chain;
+  f32 sum = 0.0f;
+  for (u32 begin = 0; begin < n; begin += FLOAT_CHUNK) {
+    group_barrier();  // the chunk before has been summed
+    UNROLL for (u32 i = 0; i < FLOAT_LOADS; ++i) {
+      const u32 place = (i * PROJECTION_THREADS + k_thread.x) * 4;
+      store4(matrix_rows + place / FLOAT_CHUNK * FLOAT_STRIDE + place % FLOAT_CHUNK, loaded[i]);
+    }
+    group_barrier();
+    load_floats(matrix, first_output, n_out, n, begin + FLOAT_CHUNK, k_thread.x, loaded);
+    if (has_row) {
+      const u32 n_chunk = min_u32(n - begin, FLOAT_CHUNK);
+      u32 k = 0;
+      for (; k + 4 * FLOAT_STEPS <= n_chunk; k += 4 * FLOAT_STEPS) {
+        f32 weights[FLOAT_STEPS];
+        f32 values[FLOAT_STEPS];
+        UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
+          weights[i] = my_weights[k + 4 * i];
+          values[i] = my_x[begin + k + 4 * i];
+        }
+        UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
+          sum = fma_f32(weights[i], values[i], sum);
+        }
+      }
+      for (; k < n_chunk; k += 4) {
+        sum = fma_f32(my_weights[k], my_x[begin + k], sum);
+      }
+    }
+  }
+  sum = sum + shuffle_xor(sum, 1);
+  sum = sum + shuffle_xor(sum, 2);
+  const u32 output = first_output + k_lane / 4;
+  if (has_row && chain == 0u && output < n_out) {
+    const u32 row = first_step_row + k_simdgroup;
+    const u64 to = u64(row) * n_out + output;
+    const f32 result =
+        p.has_row_gate != 0u ? sum * activate_f32(p.row_activation, row_gate[row]) : sum;
+    if (part == 0u) {
+      y0[to] = p.has_residual != 0u ? result + residual[to] : result;
+    } else if (part == 1u) {
+      y1[to] = result;
+    } else {
+      y2[to] = result;
+    }
+  }
+}
+
+}  // namespace hearth::backend::gpu
