@@ -14,11 +14,9 @@ endfunction()
 # instrumented for it, which halves the time of their tests.
 set(HEARTH_FUZZED_FOLDERS base tensor quant formats tokenizer chat model)
 
-# hearth_fuzzed(<target>): instruments a target for the fuzzers, where they are built.
+# hearth_fuzzed(<target>): instruments a target for the fuzzers.
 function(hearth_fuzzed target)
-  if(HEARTH_FUZZ)
-    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
-  endif()
+  target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
 endfunction()
 
 # GCC 12 warns of std::string's own copies (GCC bug 105651), and precompiled headers are no system headers to it.
@@ -44,7 +42,7 @@ function(hearth_library name)
   target_link_libraries(hearth_${name} PUBLIC hearth_options ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
   hearth_unity(hearth_${name} ${ARG_UNITY})
   set(headers hearth_library_headers)
-  if(name IN_LIST HEARTH_FUZZED_FOLDERS)
+  if(HEARTH_FUZZ AND name IN_LIST HEARTH_FUZZED_FOLDERS)
     hearth_fuzzed(hearth_${name})
     set(headers hearth_fuzzed_library_headers)
   endif()
@@ -61,9 +59,10 @@ function(hearth_add_suites name labels)
     COMMAND "${CMAKE_COMMAND}" "-DFILE=${file}" "-DPROGRAM=$<TARGET_FILE:${target}>" "-DPREFIX=${name}:" "-DLABELS=${labels}"
       "-DEXECUTOR=${CMAKE_CROSSCOMPILING_EMULATOR}" "-DLEFT_OUT=${HEARTH_TESTS_LEFT_OUT}"
       -P "${PROJECT_SOURCE_DIR}/cmake/AddTestSuites.cmake")
-  set(unbuilt "${CMAKE_CURRENT_BINARY_DIR}/${target}_unbuilt.cmake")
-  file(WRITE "${unbuilt}" "if(EXISTS [[${file}]])\n  include([[${file}]])\nelse()\n  add_test(${target}_NOT_BUILT ${target}_NOT_BUILT)\nendif()\n")
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${unbuilt}")
+  # A program that is not built is a test that cannot run.
+  set(entries "${CMAKE_CURRENT_BINARY_DIR}/${target}_entries.cmake")
+  file(WRITE "${entries}" "if(EXISTS [[${file}]])\n  include([[${file}]])\nelse()\n  add_test(${target}_NOT_BUILT ${target}_NOT_BUILT)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${entries}")
 endfunction()
 
 # hearth_test(<folder> [UNITY] SOURCES ... DEPS ... [LABELS unit|slow|e2e|gpu]): one test binary per folder.
