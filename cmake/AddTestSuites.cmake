@@ -1,7 +1,7 @@
 # Runs behind the build of a test program: writes FILE, which adds an entry of ctest for each test suite of PROGRAM.
-# Its output names each case and how that went, which tools/test_summary.py counts.
-# PREFIX begins the entries' names, LABELS are theirs; EXECUTOR is what runs the program, if not this machine; LEFT_OUT are patterns of
-# GoogleTest for cases that do not run.
+# Its output names each case and how that went, which tools/test_summary.py counts. PREFIX begins the entries' names,
+# LABELS are theirs; EXECUTOR is what runs the program, if not this machine; LEFT_OUT are patterns of GoogleTest for cases
+# that do not run.
 execute_process(
   COMMAND ${EXECUTOR} "${PROGRAM}" --gtest_list_tests "--gtest_filter=-${LEFT_OUT}"
   OUTPUT_VARIABLE list COMMAND_ERROR_IS_FATAL ANY TIMEOUT 60)
