@@ -46,7 +46,9 @@ function(hearth_cuda_kernels target)
 
   # Contraction off, as in every other compiler: a kernel says where it wants a fused multiply-add.
   set(options -std=c++20 -fmad=false "-I${PROJECT_SOURCE_DIR}/src")
-  file(GLOB headers CONFIGURE_DEPENDS dialect/*.h kernels/*.h)
+  # Not CONFIGURE_DEPENDS, which gives every build a step, so that ./run would always say that it builds. A header that is
+  # new comes with its line in the caller's lists, and the folders are read again then.
+  file(GLOB headers dialect/*.h kernels/*.h)
   add_custom_command(
     OUTPUT "${base}.fatbin" "${base}_hash.h" "${base}.log" "${base}.ptx"
     COMMAND "${HEARTH_NVCC}" ${options} -ptx ${ptx} "${base}.cu" -o "${base}.ptx"

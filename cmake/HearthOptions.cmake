@@ -53,10 +53,6 @@ if(HEARTH_SANITIZE)
     -fsanitize=${HEARTH_SANITIZE} -fno-sanitize=null,object-size,vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(hearth_options INTERFACE -fsanitize=${HEARTH_SANITIZE})
 endif()
-if(HEARTH_FUZZ)
-  target_compile_options(hearth_options INTERFACE -fsanitize=fuzzer-no-link)
-endif()
-
 find_package(Threads REQUIRED)
 
 find_program(HEARTH_CCACHE ccache)

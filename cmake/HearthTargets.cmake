@@ -10,6 +10,15 @@ function(hearth_precompile name)
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
 endfunction()
 
+# The folders that read hostile input: libFuzzer follows what an input reaches in them. The code of the others is not
+# instrumented for it, which halves the time of their tests.
+set(HEARTH_FUZZED_FOLDERS base tensor quant formats tokenizer chat model)
+
+# hearth_fuzzed(<target>): instruments a target for the fuzzers.
+function(hearth_fuzzed target)
+  target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+endfunction()
+
 # GCC 12 warns of std::string's own copies (GCC bug 105651), and precompiled headers are no system headers to it.
 function(hearth_reuse_headers target name)
   target_precompile_headers(${target} REUSE_FROM ${name})
@@ -32,13 +41,32 @@ function(hearth_library name)
   add_library(hearth::${name} ALIAS hearth_${name})
   target_link_libraries(hearth_${name} PUBLIC hearth_options ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
   hearth_unity(hearth_${name} ${ARG_UNITY})
+  set(headers hearth_library_headers)
+  if(HEARTH_FUZZ AND name IN_LIST HEARTH_FUZZED_FOLDERS)
+    hearth_fuzzed(hearth_${name})
+    set(headers hearth_fuzzed_library_headers)
+  endif()
   if(NOT HEARTH_CORE_ONLY)
-    hearth_reuse_headers(hearth_${name} hearth_library_headers)
+    hearth_reuse_headers(hearth_${name} ${headers})
   endif()
 endfunction()
 
+# hearth_add_suites(<folder> <labels>): the entries of ctest for a test program, which exist once it is built.
+function(hearth_add_suites name labels)
+  set(target hearth_${name}_test)
+  set(file "${CMAKE_CURRENT_BINARY_DIR}/${target}_suites.cmake")
+  add_custom_command(TARGET ${target} POST_BUILD VERBATIM
+    COMMAND "${CMAKE_COMMAND}" "-DFILE=${file}" "-DPROGRAM=$<TARGET_FILE:${target}>" "-DPREFIX=${name}:" "-DLABELS=${labels}"
+      "-DEXECUTOR=${CMAKE_CROSSCOMPILING_EMULATOR}" "-DLEFT_OUT=${HEARTH_TESTS_LEFT_OUT}"
+      -P "${PROJECT_SOURCE_DIR}/cmake/AddTestSuites.cmake")
+  # A program that is not built is a test that cannot run.
+  set(entries "${CMAKE_CURRENT_BINARY_DIR}/${target}_entries.cmake")
+  file(WRITE "${entries}" "if(EXISTS [[${file}]])\n  include([[${file}]])\nelse()\n  add_test(${target}_NOT_BUILT ${target}_NOT_BUILT)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${entries}")
+endfunction()
+
 # hearth_test(<folder> [UNITY] SOURCES ... DEPS ... [LABELS unit|slow|e2e|gpu]): one test binary per folder.
-# Each TEST becomes its own ctest entry, so a skipped test is counted as skipped.
+# Each test suite becomes an entry of ctest: with one for each TEST, starting a thousand programs took longer than most tests.
 # Tests find committed data under HEARTH_TESTS_DIR and public data under HEARTH_SHARED_DATA_DIR (may be absent).
 function(hearth_test name)
   cmake_parse_arguments(ARG "UNITY" "" "SOURCES;DEPS;LABELS" ${ARGN})
@@ -47,6 +75,7 @@ function(hearth_test name)
   endif()
   add_executable(hearth_${name}_test ${ARG_SOURCES})
   target_link_libraries(hearth_${name}_test PRIVATE hearth_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  target_compile_options(hearth_${name}_test PRIVATE ${HEARTH_TEST_OPTIONS})
   hearth_unity(hearth_${name}_test ${ARG_UNITY})
   hearth_reuse_headers(hearth_${name}_test hearth_test_headers)
   target_include_directories(hearth_${name}_test PRIVATE "${PROJECT_SOURCE_DIR}")
@@ -56,7 +85,7 @@ function(hearth_test name)
   if(HEARTH_SANITIZE)
     target_compile_definitions(hearth_${name}_test PRIVATE HEARTH_SANITIZED)
   endif()
-  gtest_discover_tests(hearth_${name}_test TEST_PREFIX "${name}:" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
+  hearth_add_suites(${name} "${ARG_LABELS}")
 endfunction()
 
 # hearth_fuzz(<name> DEPS ...): the libFuzzer target tests/fuzz/<name>_fuzz.cpp; its seeds and past crashes
@@ -65,6 +94,7 @@ function(hearth_fuzz name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
   add_executable(hearth_${name}_fuzz ${name}_fuzz.cpp)
   target_link_libraries(hearth_${name}_fuzz PRIVATE hearth_options ${ARG_DEPS})
+  hearth_fuzzed(hearth_${name}_fuzz)
   target_link_options(hearth_${name}_fuzz PRIVATE -fsanitize=fuzzer)
   if(NOT TARGET hearth_fuzzers)
     add_custom_target(hearth_fuzzers)

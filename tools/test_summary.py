@@ -2,11 +2,13 @@
 """Sums a run of ./test: test_summary.py FOLDER
 
 FOLDER has stages.tsv, a line "name <tab> exit status <tab> seconds" for each stage, and for a stage that ran
-ctest also <name>.xml, its JUnit report. A stage without a report counts as one test. The last line printed is
-"N passed, N failed, N skipped"; the exit status is 1 if anything failed or nothing ran.
+ctest also <name>.xml, its JUnit report: an entry is a test suite, and its output names the cases. A stage without
+a report counts as one test. The last line printed is "N passed, N failed, N skipped"; the exit status is 1 if
+anything failed or nothing ran.
 """
 
 import pathlib
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
@@ -25,22 +27,32 @@ class Counts:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
-def count_case(case):
-    """ctest reports a test whose program is missing as "notrun", like a skipped one; only the reason differs."""
-    status = case.get("status")
+# How GoogleTest reports a case: "[       OK ] Suite.Case (3 ms)". Its list of failures at the end has no times.
+CASE = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] \S.* \(\d+ ms\)$", re.MULTILINE)
+
+
+def count_entry(entry):
+    """The cases of a test suite, or one for a program that is no GoogleTest.
+
+    ctest reports a test whose program is missing as "notrun", like a skipped one; only the reason differs.
+    """
+    status = entry.get("status")
+    results = CASE.findall(entry.findtext("system-out", ""))
+    cases = Counts(results.count("OK"), results.count("FAILED"), results.count("SKIPPED"))
     if status == "run":
-        return Counts(passed=1)
-    skipped = case.find("skipped")
+        return cases if results else Counts(passed=1)
+    skipped = entry.find("skipped")
     if status == "disabled" or (skipped is not None and skipped.get("message", "").startswith("SKIP_")):
         return Counts(skipped=1)
-    return Counts(failed=1)
+    # A program that ended in the middle of a case has no line for it.
+    return cases if cases.failed > 0 else cases + Counts(failed=1)
 
 
 def count_report(path):
     """The tests in one JUnit report; an absent or broken report is one failure."""
     try:
-        cases = ElementTree.parse(path).getroot().iter("testcase")
-        return sum((count_case(case) for case in cases), Counts())
+        entries = ElementTree.parse(path).getroot().iter("testcase")
+        return sum((count_entry(entry) for entry in entries), Counts())
     except (OSError, ElementTree.ParseError):
         return Counts(failed=1)
 

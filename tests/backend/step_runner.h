@@ -45,8 +45,8 @@ std::string first_difference(const Logits& expected, const Logits& actual);
 /// What a test goes through: `all`, or in a build with sanitizers `some`. Those builds look for
 /// faults of memory and threads, the others for wrong bits, ten times as fast.
 template <class T>
-std::vector<T> all_or_some([[maybe_unused]] std::vector<T> all,
-                           [[maybe_unused]] std::vector<T> some) {
+std::vector<T> all_or_some([[maybe_unused]] const std::vector<T>& all,
+                           [[maybe_unused]] const std::vector<T>& some) {
 #if defined(HEARTH_SANITIZED)
   return some;
 #else

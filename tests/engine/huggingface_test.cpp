@@ -79,25 +79,14 @@ TEST_P(HuggingFace, TheConvertedFileGivesTheSameBits) {
   EXPECT_EQ(logits_of(path, golden_.prompt), logits_of(folder(), golden_.prompt));
 }
 
-/// The folders whose architecture exists: a new architecture brings its folders in.
-std::vector<std::string> runnable_folders() {
-  std::vector<std::string> names;
-  for (const auto& name : model::golden_folder_names()) {
-    const auto checkpoint = model::Checkpoint::open(model::golden_folder(name));
-    if (checkpoint && model::find_architecture(checkpoint->metadata())) {
-      names.push_back(name);
-    }
-  }
-  return names;
-}
-
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   std::ranges::replace(name, '-', '_');
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, HuggingFace, testing::ValuesIn(runnable_folders()), test_name);
+INSTANTIATE_TEST_SUITE_P(Golden, HuggingFace, testing::ValuesIn(model::golden_folder_names()),
+                         test_name);
 
 }  // namespace
 }  // namespace hearth::engine

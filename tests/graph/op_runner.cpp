@@ -2,14 +2,15 @@
 
 #include <random>
 
+#include "tests/graph/random_floats.h"
+
 namespace hearth::graph {
 
 Matrix random_matrix(std::int64_t rows, std::int64_t features, std::uint32_t seed) {
   std::mt19937 random(seed);
-  std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
   Matrix matrix{rows, features, std::vector<float>(static_cast<std::size_t>(rows * features))};
   for (auto& value : matrix.data) {
-    value = uniform(random);
+    value = uniform_float(random, -1.0f, 1.0f);
   }
   return matrix;
 }

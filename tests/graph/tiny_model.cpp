@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/half.h"
 #include "quant/registry.h"
+#include "tests/graph/random_floats.h"
 #include "tests/quant/random_blocks.h"
 
 namespace hearth::graph {
@@ -14,10 +15,9 @@ namespace {
 
 template <class Stored, class Convert>
 std::vector<std::byte> stored_floats(std::int64_t n, std::mt19937& random, Convert convert) {
-  std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
   std::vector<std::byte> bytes(static_cast<std::size_t>(n) * sizeof(Stored));
   for (std::size_t i = 0; i < bytes.size(); i += sizeof(Stored)) {
-    store<Stored>(bytes.data(), convert(uniform(random)), i);
+    store<Stored>(bytes.data(), convert(uniform_float(random, -1.0f, 1.0f)), i);
   }
   return bytes;
 }
@@ -54,10 +54,9 @@ WeightId RandomWeights::add(std::string name, DType dtype, Shape shape) {
 }
 
 WeightId RandomWeights::add_uniform(std::string name, Shape shape, float low, float high) {
-  std::uniform_real_distribution<float> uniform(low, high);
   std::vector<float> values(static_cast<std::size_t>(shape.elements()));
   for (auto& value : values) {
-    value = uniform(random_);
+    value = uniform_float(random_, low, high);
   }
   return add_values(std::move(name), shape, values);
 }

@@ -18,6 +18,30 @@ SKIPPED = '<testcase name="c" status="notrun"><skipped message="SKIP_REGULAR_EXP
 DISABLED = '<testcase name="d" status="disabled"><skipped message="Disabled"/></testcase>'
 NOT_BUILT = '<testcase name="e" status="notrun"><skipped message="Unable to find executable"/></testcase>'
 
+SUITE = """<testcase name="base:Half" status="{status}"><system-out>[----------] 3 tests from Half
+[ RUN      ] Half.A
+[       OK ] Half.A (1 ms)
+{rest}
+</system-out></testcase>"""
+THREE_CASES = """[ RUN      ] Half.B
+Skipped
+[  SKIPPED ] Half.B (0 ms)
+[ RUN      ] Half.C/0
+{outcome}
+[----------] 3 tests from Half (2 ms total)
+[  SKIPPED ] 1 test, listed below:
+[  SKIPPED ] Half.B
+{list}"""
+SUITE_PASSED = SUITE.format(status="run", rest=THREE_CASES.format(outcome="[       OK ] Half.C/0 (12 ms)", list=""))
+SUITE_FAILED = SUITE.format(
+    status="fail",
+    rest=THREE_CASES.format(
+        outcome="[  FAILED  ] Half.C/0, where GetParam() = 7 (12 ms)",
+        list="[  FAILED  ] 1 test, listed below:\n[  FAILED  ] Half.C/0, where GetParam() = 7\n\n 1 FAILED TEST",
+    ),
+)
+SUITE_ENDED = SUITE.format(status="fail", rest="[ RUN      ] Half.B\n==7==ERROR: AddressSanitizer: heap-use-after-free")
+
 
 def summary(stages, **reports):
     """(last line, exit status) for stages.tsv and reports given as test cases or text."""
@@ -42,6 +66,13 @@ class TestSummary(unittest.TestCase):
             summary("check\t0\t3\ndev\t0\t9\nslow\t0\t9\n", dev=PASSED + PASSED, slow=PASSED + SKIPPED + DISABLED),
             ("4 passed, 0 failed, 2 skipped", 0),
         )
+
+    def test_counts_the_cases_of_a_suite(self):
+        self.assertEqual(summary("dev\t0\t9\n", dev=SUITE_PASSED + PASSED), ("3 passed, 0 failed, 1 skipped", 0))
+        self.assertEqual(summary("dev\t8\t9\n", dev=SUITE_FAILED), ("1 passed, 1 failed, 1 skipped", 1))
+
+    def test_counts_a_program_that_ends_within_a_case_as_a_failure(self):
+        self.assertEqual(summary("dev\t8\t9\n", dev=SUITE_ENDED), ("1 passed, 1 failed, 0 skipped", 1))
 
     def test_counts_a_failed_test_once(self):
         self.assertEqual(summary("dev\t8\t9\n", dev=PASSED + FAILED), ("1 passed, 1 failed, 0 skipped", 1))
