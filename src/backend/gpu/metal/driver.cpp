@@ -35,7 +35,7 @@ Result<void> Driver::start(const std::string& source) {
 
 Result<void> Driver::make_library(const std::string& source) {
   const Owned options = own(messages_.make(runtime_.find_class("MTLCompileOptions")));
-  // Pinned, because newer versions change the meaning of what is written.
+  // Pinned, because newer versions change the meaning of what is written. It asks for macOS 14.
   messages_.set_language_version(options.get(), LanguageVersion::v3_1);
   messages_.set_fast_math(options.get(), false);
   Object error = nullptr;
@@ -62,7 +62,7 @@ Result<Owned> Driver::make_pipeline(const std::string& kernel) const {
 }
 
 void Driver::make_residency_set() {
-  if (!understands(device(), messages_.new_residency_set.selector())) {
+  if (!messages_.responds_to(device(), messages_.new_residency_set.selector())) {
     return;
   }
   const Owned descriptor = own(messages_.make(runtime_.find_class("MTLResidencySetDescriptor")));

@@ -38,9 +38,6 @@ class Driver {
   /// Tells Metal of the buffers that have come.
   void settle_residency();
 
-  [[nodiscard]] bool understands(Object receiver, Selector selector) const {
-    return messages_.responds_to(receiver, selector);
-  }
   [[nodiscard]] Owned own(Object object) const { return {runtime_, object}; }
   /// A string of the pool's.
   [[nodiscard]] Object to_string(const std::string& text) const;

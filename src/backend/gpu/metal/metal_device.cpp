@@ -80,14 +80,12 @@ class MetalDevice final : public Device {
 MetalDevice::MetalDevice(std::shared_ptr<Driver> driver)
     : driver_(std::move(driver)), timeline_(driver_) {
   const Object device = driver_->device();
-  capabilities_ = {.name = driver_->to_text(send().device_name(device)),
-                   .memory_bytes = send().working_set_bytes(device),
-                   .is_host_visible = true,
-                   .wraps_host_memory = true};
-  if (driver_->understands(device, send().architecture.selector())) {  // macOS 14
-    capabilities_.architecture =
-        driver_->to_text(send().architecture_name(send().architecture(device)));
-  }
+  capabilities_ = {
+      .name = driver_->to_text(send().device_name(device)),
+      .architecture = driver_->to_text(send().architecture_name(send().architecture(device))),
+      .memory_bytes = send().working_set_bytes(device),
+      .is_host_visible = true,
+      .wraps_host_memory = true};
 }
 
 Result<void> MetalDevice::check_alive() const {
@@ -213,8 +211,8 @@ Result<Ticket> MetalDevice::submit(PreparedCommands& commands) {
   HEARTH_TRY(check_alive());
   const auto* prepared = dynamic_cast<const MetalCommands*>(&commands);
   HEARTH_ASSERT(prepared != nullptr);  // of this device
-  driver_->settle_residency();
   Encoder encoder(*driver_);
+  driver_->settle_residency();
   auto pipeline = prepared->pipelines.begin();
   for (const Command& command : prepared->list.commands()) {
     if (const auto* dispatch = std::get_if<DispatchCommand>(&command)) {
@@ -238,8 +236,8 @@ Result<void> MetalDevice::copy(const BufferPart& to, const BufferPart& from) {
   HEARTH_TRY(check_alive());
   HEARTH_TRY(check_copy(to, from));
   HEARTH_TRY(check_words({to, from}));
-  driver_->settle_residency();
   Encoder encoder(*driver_);
+  driver_->settle_residency();
   encoder.add(CopyCommand{to, from});
   HEARTH_TRY(timeline_.hand_in(encoder, {to, from}));
   return {};

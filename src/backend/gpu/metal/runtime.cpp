@@ -8,6 +8,9 @@ namespace hearth::backend::gpu::metal {
 namespace {
 
 constexpr const char* library_name = "/System/Library/Frameworks/Metal.framework/Metal";
+// A program without it may be told that there is no GPU: MTLCreateSystemDefaultDevice, Discussion.
+constexpr const char* graphics_name =
+    "/System/Library/Frameworks/CoreGraphics.framework/CoreGraphics";
 
 /// Sets one member of the table from the library, or from one that it depends on.
 template <class Pointer>
@@ -28,6 +31,7 @@ Result<Runtime> load_runtime() {
     return fail(ErrorCode::unsupported, "no Metal on this machine: {} cannot be loaded",
                 library_name);
   }
+  ::dlopen(graphics_name, RTLD_NOW | RTLD_LOCAL);
   Runtime runtime;
 #define HEARTH_OBJC_FIND(symbol, name, result, parameters) \
   HEARTH_TRY(find(library, #symbol, runtime.name));

@@ -209,9 +209,8 @@ FakeMetal::~FakeMetal() {
   EXPECT_TRUE(resident.empty());
 }
 
-void FakeMetal::become_macos_13() {
-  objects.absent_selectors = {"architecture",
-                              "newResidencySetWithDescriptor:error:", "addResidencySet:"};
+void FakeMetal::become_macos_14() {
+  objects.absent_selectors = {"newResidencySetWithDescriptor:error:", "addResidencySet:"};
 }
 
 Runtime FakeMetal::runtime() {

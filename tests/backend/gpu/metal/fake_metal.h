@@ -21,8 +21,8 @@ struct FakeMetal {
   FakeMetal& operator=(const FakeMetal&) = delete;
 
   [[nodiscard]] static Runtime runtime();
-  /// A macOS without residency sets and names of architectures.
-  void become_macos_13();
+  /// A macOS without residency sets.
+  void become_macos_14();
 
   bool has_gpu = true;
   bool is_old = false;          // the GPU
