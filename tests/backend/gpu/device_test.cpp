@@ -8,7 +8,10 @@
 #include "backend/gpu/cuda/cuda_device.h"
 #include "backend/gpu/emulator/emulator_device.h"
 #include "backend/gpu/kernels/elementwise.h"
+#include "backend/gpu/metal/metal_device.h"
+#include "backend/gpu/metal/metal_source.h"
 #include "tests/backend/gpu/cuda/fake_driver.h"
+#include "tests/backend/gpu/metal/fake_metal.h"
 
 namespace hearth::backend::gpu {
 namespace {
@@ -44,7 +47,7 @@ std::string fault_of(Device& device, const CommandList& list) {
 
 /// A device under test, and what it needs to live.
 struct DeviceUnderTest {
-  std::shared_ptr<cuda::FakeDriver> driver;
+  std::shared_ptr<void> driver;
   std::unique_ptr<Device> device;
 };
 
@@ -55,6 +58,11 @@ DeviceUnderTest cuda_device() {
   static constexpr std::array<std::byte, 1> image{};
   auto driver = std::make_shared<cuda::FakeDriver>();
   return {driver, cuda::open_cuda_device(cuda::FakeDriver::api(), image, 0).value()};
+}
+DeviceUnderTest metal_device() {
+  auto fake = std::make_shared<metal::FakeMetal>();
+  return {fake,
+          metal::open_metal_device(metal::FakeMetal::runtime(), metal::library_source()).value()};
 }
 
 /// What every device has to do.
@@ -74,10 +82,10 @@ class GpuDevice : public testing::TestWithParam<DeviceUnderTest (*)()> {
   std::shared_ptr<Buffer> z_ = upload(*device_, std::vector<float>(64, 0.0f), "z");
 };
 
-INSTANTIATE_TEST_SUITE_P(Drivers, GpuDevice, testing::Values(emulator_device, cuda_device),
-                         [](const auto& param_info) {
-                           return param_info.index == 0 ? "Emulator" : "Cuda";
-                         });
+constexpr const char* names[]{"Emulator", "Cuda", "Metal"};
+INSTANTIATE_TEST_SUITE_P(Drivers, GpuDevice,
+                         testing::Values(emulator_device, cuda_device, metal_device),
+                         [](const auto& param_info) { return names[param_info.index]; });
 
 TEST_P(GpuDevice, RunsAListAsOftenAsItIsSubmitted) {
   CommandList list;

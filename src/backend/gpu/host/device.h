@@ -21,9 +21,9 @@ struct Capabilities {
   std::string name;          // "NVIDIA H200"
   std::string architecture;  // "sm_90", "applegpu_g16s", "emulator"
   std::uint64_t memory_bytes = 0;
-  std::uint32_t compute_units = 0;
-  bool is_host_visible = false;    // Buffer::host() is the memory itself
-  bool wraps_host_memory = false;  // wrap() works: a mapped file needs no copy
+  std::uint32_t compute_units = 0;  // 0: unknown
+  bool is_host_visible = false;     // Buffer::host() is the memory itself
+  bool wraps_host_memory = false;   // wrap() works: a mapped file needs no copy
 };
 
 /// What a device has done so far.
@@ -65,7 +65,7 @@ class Device {
   virtual Result<std::shared_ptr<Buffer>> allocate_host(std::uint64_t bytes,
                                                         std::string_view label) = 0;
   /// Memory of the host as a buffer, without a copy; it must outlive the buffer. Errors:
-  /// unsupported; invalid_argument unless it begins at a page.
+  /// unsupported; invalid_argument unless it begins at a page; out_of_memory.
   virtual Result<std::shared_ptr<Buffer>> wrap(std::span<std::byte> memory,
                                                std::string_view label) = 0;
 
@@ -79,7 +79,8 @@ class Device {
   /// Starts work, after all work submitted before. Errors: internal when the device is lost.
   virtual Result<Ticket> submit(PreparedCommands& commands) = 0;
   /// True once everything up to the ticket is done, false on time-out.
-  /// Errors: internal when work up to the ticket failed; each failure is told once.
+  /// Errors: internal when work up to the ticket failed, out_of_memory when that was why; each
+  /// failure is told once.
   virtual Result<bool> wait(Ticket ticket, std::chrono::nanoseconds timeout) = 0;
 
   /// Starts a copy, after all work submitted before.
