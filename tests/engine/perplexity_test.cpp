@@ -48,7 +48,8 @@ TEST_F(PerplexityTest, ScoresTheSecondHalfOfEachPieceLikeTheGoldenLogits) {
         static_cast<std::size_t>(golden_.prompt[static_cast<std::size_t>(position + 1)]);
     sum += std::log(total) - static_cast<double>(logits[next]);
   }
-  const double expected = std::exp(sum / static_cast<double>(context - 1 - context / 2));
+  const auto n_scored = context - 1 - context / 2;
+  const double expected = std::exp(sum / static_cast<double>(n_scored));
 
   auto own = runner(context);
   int n_pieces = 0;
