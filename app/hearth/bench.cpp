@@ -1,4 +1,5 @@
-/// `hearth bench`: prefill and decode speed, beside the speed at which the same device reads memory.
+/// `hearth bench`: prefill and decode speed, beside the speed at which the same device reads
+/// memory.
 
 #include <algorithm>
 #include <cstddef>
@@ -50,7 +51,7 @@ constexpr std::string_view prose =
 
 constexpr std::int64_t n_checked = 64;  // greedy tokens compared with the reference
 constexpr std::int64_t n_check_prompt = 16;
-constexpr double max_stream_spread = 0.2;         // beyond it, neighbours disturbed the run
+constexpr double max_stream_spread = 0.2;  // beyond it, neighbours disturbed the run
 
 /// `n` tokens of prose, repeated as often as needed.
 Result<std::vector<TokenId>> prose_tokens(const model::Model& model, std::int64_t n) {

@@ -35,8 +35,7 @@ void tell_timings(const RunSession& session, const Turn& turn) {
   const auto& timings = turn.answer.timings;
   const auto memory = session.engine().runner().memory();
   session.console.talk
-      << format("load         {:.0f} ms, {}\n", session.load_time.count(),
-                session.open.device())
+      << format("load         {:.0f} ms, {}\n", session.load_time.count(), session.open.device())
       << format("prompt       {} tokens in {:.0f} ms, {:.1f} tokens/s\n", timings.n_prompt,
                 Milliseconds(timings.first_token).count(), timings.prompt_speed())
       << format("generation   {} tokens, {:.1f} tokens/s, ended by {}\n", timings.n_generated,

@@ -32,7 +32,8 @@ std::uint64_t sum_of_words(const std::uint64_t* words, std::int64_t n_chunks) {
 
 }  // namespace
 
-CpuReadStream::CpuReadStream(int n_threads, std::int64_t n_bytes) : pool_(n_threads), buffer_(n_bytes) {
+CpuReadStream::CpuReadStream(int n_threads, std::int64_t n_bytes)
+    : pool_(n_threads), buffer_(n_bytes) {
   advise_huge_pages(buffer_.bytes());
   pool_.run([this](const Worker& worker) {
     const auto chunks = worker.share(buffer_.size() / chunk_bytes);

@@ -116,6 +116,9 @@ DEVICE_FN f32x4 load4(SHARED(const f32) from) {
 DEVICE_FN u32x4 load4(DEVICE(const u32) from) {
   return *(DEVICE(const u32x4))from;
 }
+DEVICE_FN u32x4 load4(SHARED(const u32) from) {
+  return *(SHARED(const u32x4))from;
+}
 DEVICE_FN void store4(DEVICE(f32) to, f32x4 value) {
   *(DEVICE(f32x4))to = value;
 }

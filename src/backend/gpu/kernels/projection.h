@@ -31,9 +31,9 @@ namespace hearth::backend::gpu {
 /// ceil(capacity / group_rows)); a pair counts as one part.
 ///
 /// projection_f32: the same without pair, experts and gate of the input, and with a norm of whole
-/// rows alone. Buffers: counts, x, norm, row_gate, residual, weight0 ... weight2, y0 ... y2. Grid (the
-/// sum of ceil(n_out / PROJECTION_FLOAT_OUTPUTS) over the parts, 1,
-/// ceil(capacity / group_rows)).
+/// rows alone. Buffers: counts, x, norm, row_gate, residual, weight0 ... weight2, y0 ... y2. Grid
+/// (the sum of ceil(n_out / PROJECTION_FLOAT_OUTPUTS) over the parts, 1, ceil(capacity /
+/// group_rows)).
 struct ProjectionParams {
   InputParams input;  // n: values of one x row
   u32 n_out[PROJECTION_PARTS];
