@@ -30,6 +30,7 @@ struct StepView {
   /// on. Rows that may turn out wrong leave earlier states alone. Empty: all stay in state_slots.
   std::span<const std::int32_t> state_targets;
   /// [n_rows]: places in the row store, for graphs that load rows and for graphs that store them.
+  /// Targets differ; -1: nobody will load that row.
   std::span<const std::int32_t> row_sources;
   std::span<const std::int32_t> row_targets;
 

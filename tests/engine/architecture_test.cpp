@@ -12,10 +12,10 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "base/format.h"
 #include "engine/engine.h"
+#include "tests/engine/engine_backend.h"
 #include "tests/model/golden_model.h"
 
 namespace hearth::engine {
@@ -24,8 +24,7 @@ namespace {
 enum class Device { reference, cpu };
 
 std::unique_ptr<backend::Backend> make_backend(Device device) {
-  return device == Device::reference ? backend::make_reference_backend()
-                                     : *backend::make_cpu_backend({.n_threads = 2});
+  return device == Device::reference ? backend::make_reference_backend() : engine_backend(2);
 }
 
 struct Case {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/cpu/cpu_backend.h"
 #include "tests/engine/drain.h"
+#include "tests/engine/engine_backend.h"
 #include "tests/model/golden_model.h"
 
 namespace hearth::engine {
@@ -15,7 +15,7 @@ class EngineTest : public testing::Test {
  protected:
   EngineTest() : golden_(model::load_golden_model("gemma3")) {
     model_ = *model::Model::open(golden_.gguf_path);
-    backend_ = *backend::make_cpu_backend({.n_threads = 2});
+    backend_ = engine_backend(2);
   }
 
   std::unique_ptr<Engine> engine(const EngineOptions& options) {
@@ -141,7 +141,7 @@ TEST_F(EngineTest, AThreadCountNeverChangesATokenWithAnyCacheType) {
   for (const auto dtype : {DType::f32, DType::f16, DType::bf16}) {
     const auto expected = alone(request(24, 5), {.context = 128, .kv_dtype = dtype});
     for (const int n_threads : {1, 4}) {
-      backend_ = *backend::make_cpu_backend({.n_threads = n_threads});
+      backend_ = engine_backend(n_threads);
       EXPECT_EQ(alone(request(24, 5), {.context = 128, .kv_dtype = dtype}), expected) << n_threads;
     }
   }

@@ -9,10 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/cpu/cpu_backend.h"
 #include "engine/runner.h"
 #include "engine/step_block.h"
 #include "model/convert.h"
+#include "tests/engine/engine_backend.h"
 #include "tests/formats/gguf/scratch_folder.h"
 #include "tests/model/golden_model.h"
 
@@ -27,10 +27,10 @@ std::vector<float> logits_of(const std::filesystem::path& path,
     ADD_FAILURE() << model.error().message;
     return {};
   }
-  const auto backend = backend::make_cpu_backend({.n_threads = 2});
+  const auto backend = engine_backend(2);
   const auto n = static_cast<std::int64_t>(prompt.size());
   auto runner = Runner::create(
-      **model, **backend,
+      **model, *backend,
       {.kv_dtype = DType::f32, .n_kv_blocks = 8, .max_rows = n, .max_logit_rows = n});
   if (!runner) {
     ADD_FAILURE() << runner.error().message;

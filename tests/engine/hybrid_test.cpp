@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/cpu/cpu_backend.h"
 #include "engine/engine.h"
 #include "tests/engine/drain.h"
+#include "tests/engine/engine_backend.h"
 #include "tests/model/golden_model.h"
 
 namespace hearth::engine {
@@ -61,7 +61,7 @@ class Hybrid : public testing::Test {
 
   model::GoldenModel golden_;
   std::unique_ptr<const model::Model> model_;
-  std::unique_ptr<backend::Backend> backend_ = *backend::make_cpu_backend({.n_threads = 2});
+  std::unique_ptr<backend::Backend> backend_ = engine_backend(2);
 };
 
 TEST_F(Hybrid, ASequenceInAUsedSlotIsAsIfTheSlotWereNew) {

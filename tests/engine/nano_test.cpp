@@ -14,12 +14,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "engine/engine.h"
 #include "engine/speculate/mtp_drafter.h"
 #include "model/convert.h"
 #include "tests/engine/drain.h"
+#include "tests/engine/engine_backend.h"
 #include "tests/formats/gguf/scratch_folder.h"
 
 namespace hearth::engine {
@@ -136,7 +136,7 @@ TEST_F(NanoLogits, OfTheReferenceAreThoseOfTransformers) {
 }
 
 TEST_F(NanoLogits, OfTheCpuAreThoseOfTransformers) {
-  check(**backend::make_cpu_backend({.n_threads = 2}));
+  check(*engine_backend(2));
 }
 
 class Nano : public testing::Test {
@@ -171,7 +171,7 @@ class Nano : public testing::Test {
   }
 
   std::unique_ptr<const model::Model> model_ = *model::Model::open(nano_path);
-  std::unique_ptr<backend::Backend> backend_ = *backend::make_cpu_backend({.n_threads = 2});
+  std::unique_ptr<backend::Backend> backend_ = engine_backend(2);
 };
 
 TEST_F(Nano, ClosesItsThoughtAndEndsItsTurn) {

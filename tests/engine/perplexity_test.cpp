@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/cpu/cpu_backend.h"
+#include "tests/engine/engine_backend.h"
 #include "tests/model/golden_model.h"
 
 namespace hearth::engine {
@@ -15,7 +15,7 @@ class PerplexityTest : public testing::Test {
  protected:
   PerplexityTest() : golden_(model::load_golden_model("llama")) {
     model_ = *model::Model::open(golden_.gguf_path);
-    backend_ = *backend::make_cpu_backend({.n_threads = 1});
+    backend_ = engine_backend(1);
   }
 
   std::unique_ptr<Runner> runner(std::int64_t max_rows) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/cpu/cpu_backend.h"
+#include "tests/engine/engine_backend.h"
 #include "tests/model/golden_model.h"
 
 namespace hearth::engine {
@@ -18,7 +18,7 @@ TEST(RowBucket, IsTheSmallestThatFitsUpToTheLimit) {
 TEST(Runner, MemoryIsCounted) {
   const auto golden = model::load_golden_model("llama");
   const auto model = *model::Model::open(golden.gguf_path);
-  const auto backend = *backend::make_cpu_backend({.n_threads = 1});
+  const auto backend = engine_backend(1);
   const auto runner =
       *Runner::create(*model, *backend, {.n_kv_blocks = 3, .max_rows = 16, .max_logit_rows = 1});
   EXPECT_GT(runner->memory().weight_bytes, 0);  // tiles
@@ -33,7 +33,7 @@ TEST(Runner, MemoryIsCounted) {
 TEST(Runner, ALlamaStepTakesFiveLaunchesPerLayerAndReadsEveryWeightOnce) {
   const auto golden = model::load_golden_model("llama");
   const auto model = *model::Model::open(golden.gguf_path);
-  const auto backend = *backend::make_cpu_backend({.n_threads = 1});
+  const auto backend = engine_backend(1);
   const auto runner =
       *Runner::create(*model, *backend, {.n_kv_blocks = 3, .max_rows = 16, .max_logit_rows = 1});
   const auto cost = runner->cost(1, 1);

@@ -20,6 +20,17 @@ TEST(StoreRows, PutsRowsWhereTheStepSaysAndHandsThemOn) {
   EXPECT_THAT(std::span(store.row(1), 2), ElementsAre(3, 4));
 }
 
+TEST(StoreRows, LeavesOutRowsThatNobodyWillLoad) {
+  HostRowStore store({.n_rows = 2, .features = 1});
+  store.row(0)[0] = store.row(1)[0] = 7;
+  OwnedStep step(2);
+  step.row_targets = {-1, 1};
+  const Matrix x{2, 1, {1, 2}};
+  EXPECT_EQ(run_op(StoreRows{}, {}, {x}, step, store).value().data, x.data);
+  EXPECT_EQ(store.row(0)[0], 7);
+  EXPECT_EQ(store.row(1)[0], 2);
+}
+
 TEST(LoadRows, TakesRowsFromWhereTheStepSays) {
   HostRowStore store({.n_rows = 3, .features = 2});
   for (std::int64_t i = 0; i < 3; ++i) {

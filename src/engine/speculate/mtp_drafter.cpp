@@ -115,11 +115,13 @@ Result<void> MtpDrafter::read(bool with_guesses) {
 
 void MtpDrafter::add_row(const Work& work, std::int32_t sequence, std::int64_t position,
                          TokenId token, std::int32_t source, bool wants_logits) {
-  step_block_.add_row(sequence, {.token = token,
-                                 .position = position,
-                                 .wants_logits = wants_logits,
-                                 .row_source = source,
-                                 .row_target = own_row(work.task->seat, work.n_guessed)});
+  step_block_.add_row(sequence,
+                      {.token = token,
+                       .position = position,
+                       .wants_logits = wants_logits,
+                       .row_source = source,
+                       // Only the next guess loads it.
+                       .row_target = wants_logits ? own_row(work.task->seat, work.n_guessed) : -1});
 }
 
 Result<void> MtpDrafter::run() {

@@ -14,7 +14,9 @@ Result<ValueDesc> StoreRows::infer(std::span<const ValueDesc> inputs, const Weig
 void StoreRows::run(const OpContext& context, std::span<const ConstRows> inputs, Rows out) const {
   for (std::int64_t i = 0; i < out.rows; ++i) {
     const std::int64_t place = context.step.row_targets[static_cast<std::size_t>(i)];
-    std::copy_n(inputs[0].row(i), out.features, context.rows.row(place));
+    if (place >= 0) {
+      std::copy_n(inputs[0].row(i), out.features, context.rows.row(place));
+    }
     std::copy_n(inputs[0].row(i), out.features, out.row(i));
   }
 }

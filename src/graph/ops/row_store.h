@@ -6,8 +6,8 @@ namespace hearth::graph {
 
 class GraphBuilder;
 
-/// x, whose rows also go to the row store, to the places that the step names:
-/// x [rows, n] -> [rows, n].
+/// x, whose rows also go to the row store, to the places that the step names,
+/// if it names any: x [rows, n] -> [rows, n].
 struct StoreRows {
   static constexpr std::string_view name = "store_rows";
 

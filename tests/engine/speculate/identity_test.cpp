@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/cpu/cpu_backend.h"
 #include "engine/engine.h"
 #include "tests/engine/drain.h"
+#include "tests/engine/engine_backend.h"
 #include "tests/engine/speculate/scripted_drafter.h"
 #include "tests/model/golden_model.h"
 
@@ -28,7 +28,7 @@ struct Guessing {
 class Identity : public testing::TestWithParam<const char*> {
  protected:
   Identity() : model_(*model::Model::open(model::load_golden_model(GetParam()).gguf_path)) {
-    backend_ = *backend::make_cpu_backend({.n_threads = 1});
+    backend_ = engine_backend(1);
     plain_ = *Engine::create(*model_, *backend_, {.context = context});
     for (std::int64_t depth = 1; depth <= max_depth; ++depth) {
       auto drafter =

@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
+#include "tests/engine/engine_backend.h"
 #include "tests/model/golden_model.h"
 
 namespace hearth::engine {
@@ -75,8 +75,7 @@ TEST_P(MtpTest, LogitsAreThoseOfAnIndependentImplementation) {
   ASSERT_FALSE(golden_.mtp_logits.empty());
   std::vector<float> first;
   for (const bool is_reference : {true, false}) {
-    const auto backend = is_reference ? backend::make_reference_backend()
-                                      : *backend::make_cpu_backend({.n_threads = 2});
+    const auto backend = is_reference ? backend::make_reference_backend() : engine_backend(2);
     const auto run = runner(*backend);
     const MtpDrafter drafter(*run, 1);
     run_trunk(*run, drafter);
@@ -95,7 +94,7 @@ TEST_P(MtpTest, LogitsAreThoseOfAnIndependentImplementation) {
 }
 
 TEST_P(MtpTest, TheTrunkComputesTheSameWithAndWithoutTheHead) {
-  const auto backend = *backend::make_cpu_backend({.n_threads = 1});
+  const auto backend = engine_backend(1);
   const auto with = runner(*backend);
   const MtpDrafter drafter(*with, 1);
   const auto stored = run_trunk(*with, drafter);
@@ -106,7 +105,7 @@ TEST_P(MtpTest, TheTrunkComputesTheSameWithAndWithoutTheHead) {
 }
 
 TEST_P(MtpTest, TheFirstGuessIsTheMostLikelyTokenHoweverRowsWereRead) {
-  const auto backend = *backend::make_cpu_backend({.n_threads = 1});
+  const auto backend = engine_backend(1);
   const auto run = runner(*backend);
   MtpDrafter drafter(*run, 1);
   run_trunk(*run, drafter);

@@ -7,10 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/cpu/cpu_backend.h"
 #include "engine/engine.h"
 #include "engine/speculate/model_drafter.h"
 #include "tests/engine/drain.h"
+#include "tests/engine/engine_backend.h"
 #include "tests/engine/speculate/scripted_drafter.h"
 #include "tests/model/golden_model.h"
 
@@ -21,7 +21,7 @@ class SpeculationTest : public testing::TestWithParam<const char*> {
  protected:
   SpeculationTest() : golden_(model::load_golden_model(GetParam())) {
     model_ = *model::Model::open(golden_.gguf_path);
-    backend_ = *backend::make_cpu_backend({.n_threads = 1});
+    backend_ = engine_backend(1);
   }
 
   std::unique_ptr<Engine> engine(const EngineOptions& options,

@@ -14,8 +14,8 @@ namespace {
 /// With more rows, preparing the input once is worth a launch.
 constexpr u32 max_capacity = 8;
 constexpr u32 block_values = 256;
-/// Lanes that share a row of a matrix, at most: more rows in a simdgroup need fewer sums.
-constexpr u32 max_lanes = 8;
+/// Lanes that share a row of a matrix, at most.
+constexpr u32 max_lanes = 16;
 
 /// Values of one row that a product reads.
 u32 n_in(const MatrixProduct& product, const Recorder& recorder) {

@@ -37,8 +37,15 @@ class GpuSession final : public Session {
         size(memory_.arena) + size(memory_.scratch) + memory_.tables.bytes() + memory_.step_bytes};
   }
   [[nodiscard]] std::string description() const override {
-    return format("{:.1f} MiB of weights on the device, as the file stores them",
-                  static_cast<double>(memory_.device_weights.bytes()) / (1 << 20));
+    const auto mebibytes = [](std::int64_t bytes) {
+      return static_cast<double>(bytes) / (1 << 20);
+    };
+    const auto weights = format("{:.1f} MiB of weights on the device, as the file stores them",
+                                mebibytes(memory_.device_weights.bytes()));
+    const auto& states = memory_.caches.descs().states;
+    return states.bytes() == 0 ? weights
+                               : format("{}; {} slots of {:.1f} MiB for recurrent state", weights,
+                                        states.n_slots, mebibytes(states.bytes_per_slot()));
   }
 
  private:

@@ -167,6 +167,11 @@ DEVICE_FN f32 add_units(THREAD_REF(const UnitTerms) terms, u32 first, u32 n, f32
     SHARED_ARRAY(f32, chunk, NORM_CHUNK);                                                         \
     SHARED_ARRAY(f32, inverses, PROJECTION_MAX_RUNS);                                             \
     const u32 first_step_row = k_group.z * p.group_rows;                                          \
+    /* Asked for before it is known whether there is such a row, so that two waits are one. */    \
+    f32 expert = 0.0f;                                                                            \
+    if (p.n_used != 0u) {                                                                         \
+      expert = routing[u64(first_step_row) * 2u * p.n_used + k_group.y];                          \
+    }                                                                                             \
     const u32 n_step_rows = counts[p.input.axis];                                                 \
     if (first_step_row >= n_step_rows) {                                                          \
       return;                                                                                     \
@@ -175,12 +180,8 @@ DEVICE_FN f32 add_units(THREAD_REF(const UnitTerms) terms, u32 first, u32 n, f32
     const u32 slots = max_u32(p.n_used, 1u);                                                      \
     const u32 y_row = first_step_row * slots + k_group.y;                                         \
     const u32 x_row = p.has_x_per_slot != 0u ? y_row : first_step_row;                            \
+    const u64 first_weight = u64(u32(expert)) * p.expert_rows;                                    \
     const u32 n_blocks = p.input.n / 256;                                                         \
-    u64 first_weight = 0;                                                                         \
-    if (p.n_used != 0u) {                                                                         \
-      first_weight =                                                                              \
-          u64(u32(routing[u64(first_step_row) * 2u * p.n_used + k_group.y])) * p.expert_rows;     \
-    }                                                                                             \
     /* The row of the matrices that is the lane's, one after another over all parts. */           \
     const u32 n0 = p.n_out[0];                                                                    \
     const u32 n1 = p.is_pair != 0u ? 0u : p.n_out[1];                                             \

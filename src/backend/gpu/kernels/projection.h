@@ -20,15 +20,13 @@ namespace hearth::backend::gpu {
 
 /// projection_q4_k, projection_q5_k. Up to three matrices of one type multiply one input; with
 /// is_pair the first two are gate and up, and y0 = activation(gate) * up.
-/// Buffers: counts, x f32 [x rows, n], norm, gate (of the input), routing f32 [rows, 2 n_used],
-/// row_gate f32 [rows], residual f32 [y rows, n_out], weight0 ... weight2, y0 ... y2 f32 [y rows,
-/// n_out]. For an absent buffer any other may be bound that is only read, or for y1 and y2, that
-/// nobody uses.
-/// With experts (n_used > 0) weights are [experts, expert_rows, n], of which rows [first_row,
-/// first_row + n_out) of an expert are multiplied; y row is row * n_used + slot, and so is an x row
-/// with has_x_per_slot.
-/// Grid (ceil(rows of all parts / (PROJECTION_SIMDGROUPS * 32 / lanes)), max(n_used, 1),
-/// ceil(capacity / group_rows)); a pair counts as one part.
+/// Buffers: counts, x f32 [x rows, n], norm, gate (of the input), routing f32 [capacity of rows, 2
+/// n_used], row_gate f32 [rows], residual f32 [y rows, n_out], weight0 ... weight2, y0 ... y2 f32
+/// [y rows, n_out]. For an absent buffer any other may be bound that is only read, or for y1 and
+/// y2, that nobody uses. With experts (n_used > 0) weights are [experts, expert_rows, n], of which
+/// rows [first_row, first_row + n_out) of an expert are multiplied; y row is row * n_used + slot,
+/// and so is an x row with has_x_per_slot. Grid (ceil(rows of all parts / (PROJECTION_SIMDGROUPS *
+/// 32 / lanes)), max(n_used, 1), ceil(capacity / group_rows)); a pair counts as one part.
 ///
 /// projection_f32: the same without pair, experts and gate of the input, and with a norm of whole
 /// rows alone. Buffers: counts, x, norm, row_gate, residual, weight0 ... weight2, y0 ... y2. Grid

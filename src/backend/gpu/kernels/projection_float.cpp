@@ -11,6 +11,7 @@ namespace hearth::backend::gpu {
 #define FLOAT_STRIDE (FLOAT_CHUNK + 4)  // lanes of different rows meet different banks
 #define FLOAT_LOADS 2                   // of 16 bytes, by each thread
 #define FLOAT_STEPS 16                  // of a chain whose loads do not wait for each other
+#define FLOAT_PASSES (PROJECTION_FLOATS / (8 * PROJECTION_THREADS))  // of eight values a thread
 
 /// The thread's words of a chunk of eight rows, from value `begin` on; zeroes behind the row's end.
 DEVICE_FN void load_floats(DEVICE(const f32) matrix, u32 first_row, u32 n_rows, u32 n, u32 begin,
@@ -26,8 +27,9 @@ DEVICE_FN void load_floats(DEVICE(const f32) matrix, u32 first_row, u32 n_rows, 
   }
 }
 
-/// The row in shared memory becomes its norm times `norm`.
-DEVICE_FN void norm_floats(PARAMS(InputParams) p, DEVICE(const f32) norm, SHARED(f32) row,
+/// The row in shared memory becomes its norm times `norm`, of which the thread has the values for
+/// those eight that it multiplies in each pass.
+DEVICE_FN void norm_floats(PARAMS(InputParams) p, THREAD(const f32x4) norm, SHARED(f32) row,
                            SHARED(f32) inverse, u32 thread_index) {
   group_barrier();  // the row is there
   if (thread_index < 32u) {
@@ -37,9 +39,56 @@ DEVICE_FN void norm_floats(PARAMS(InputParams) p, DEVICE(const f32) norm, SHARED
     }
   }
   group_barrier();
-  for (u32 i = thread_index; i < p.n; i += PROJECTION_THREADS) {
-    row[i] = row[i] * inverse[0] * norm[i];
+  const f32 factor = inverse[0];
+  UNROLL for (u32 pass = 0; pass < FLOAT_PASSES; ++pass) {
+    const u32 i = 8 * (pass * PROJECTION_THREADS + thread_index);
+    if (i < p.n) {
+      store4(row + i, load4(row + i) * factor * norm[2 * pass]);
+      store4(row + i + 4, load4(row + i + 4) * factor * norm[2 * pass + 1]);
+    }
   }
+}
+
+/// Those values.
+DEVICE_FN void load_norm(DEVICE(const f32) norm, u32 n, u32 thread_index, THREAD(f32x4) values) {
+  UNROLL for (u32 pass = 0; pass < FLOAT_PASSES; ++pass) {
+    const u32 i = 8 * (pass * PROJECTION_THREADS + thread_index);
+    if (i < n) {
+      values[2 * pass] = load4(norm + i);
+      values[2 * pass + 1] = load4(norm + i + 4);
+    }
+  }
+}
+
+/// Goes on with a chain over n values, a multiple of 4: every fourth of both. The next steps are
+/// loaded while some are added.
+DEVICE_FN f32 add_chain(SHARED(const f32) weights, SHARED(const f32) x, u32 n, f32 sum) {
+  f32 w[FLOAT_STEPS];
+  f32 v[FLOAT_STEPS];
+  const u32 n_steps = n / 4;
+  const u32 n_whole = n_steps / FLOAT_STEPS;
+  UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
+    w[i] = n_whole > 0u ? weights[4 * i] : 0.0f;
+    v[i] = n_whole > 0u ? x[4 * i] : 0.0f;
+  }
+  for (u32 whole = 0; whole < n_whole; ++whole) {
+    f32 next_w[FLOAT_STEPS];
+    f32 next_v[FLOAT_STEPS];
+    const u32 next = whole + 1u < n_whole ? 4u * (whole + 1u) * FLOAT_STEPS : 0u;
+    UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
+      next_w[i] = weights[next + 4 * i];
+      next_v[i] = x[next + 4 * i];
+    }
+    UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
+      sum = fma_f32(w[i], v[i], sum);
+      w[i] = next_w[i];
+      v[i] = next_v[i];
+    }
+  }
+  for (u32 step = n_whole * FLOAT_STEPS; step < n_steps; ++step) {
+    sum = fma_f32(weights[4 * step], x[4 * step], sum);
+  }
+  return sum;
 }
 
 KERNEL(projection_f32, PROJECTION_THREADS, ProjectionParams, BUFFER(0, const u32, counts),
@@ -68,6 +117,10 @@ KERNEL(projection_f32, PROJECTION_THREADS, ProjectionParams, BUFFER(0, const u32
   for (u32 i = 32 * k_thread.x; i < PROJECTION_FLOAT_OUTPUTS * n; i += 32 * PROJECTION_THREADS) {
     prefetch(matrix + u64(min_u32(first_output + i / n, n_out - 1u)) * n + i % n);
   }
+  f32x4 norm_values[2 * FLOAT_PASSES];
+  if (p.input.norm_run != 0u) {
+    load_norm(norm, n, k_thread.x, norm_values);
+  }
   f32x4 loaded[FLOAT_LOADS];
   load_floats(matrix, first_output, n_out, n, 0, k_thread.x, loaded);
 
@@ -75,7 +128,7 @@ KERNEL(projection_f32, PROJECTION_THREADS, ProjectionParams, BUFFER(0, const u32
     SHARED(f32) x_row = x_rows + row * n;
     copy_values(x + u64(first_step_row + row) * n, n, x_row, k_thread.x);
     if (p.input.norm_run != 0u) {
-      norm_floats(p.input, norm, x_row, inverse, k_thread.x);
+      norm_floats(p.input, norm_values, x_row, inverse, k_thread.x);
     }
   }
 
@@ -93,22 +146,7 @@ KERNEL(projection_f32, PROJECTION_THREADS, ProjectionParams, BUFFER(0, const u32
     group_barrier();
     load_floats(matrix, first_output, n_out, n, begin + FLOAT_CHUNK, k_thread.x, loaded);
     if (has_row) {
-      const u32 n_chunk = min_u32(n - begin, FLOAT_CHUNK);
-      u32 k = 0;
-      for (; k + 4 * FLOAT_STEPS <= n_chunk; k += 4 * FLOAT_STEPS) {
-        f32 weights[FLOAT_STEPS];
-        f32 values[FLOAT_STEPS];
-        UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
-          weights[i] = my_weights[k + 4 * i];
-          values[i] = my_x[begin + k + 4 * i];
-        }
-        UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
-          sum = fma_f32(weights[i], values[i], sum);
-        }
-      }
-      for (; k < n_chunk; k += 4) {
-        sum = fma_f32(my_weights[k], my_x[begin + k], sum);
-      }
+      sum = add_chain(my_weights, my_x + begin, min_u32(n - begin, FLOAT_CHUNK), sum);
     }
   }
   sum = sum + shuffle_xor(sum, 1);

@@ -40,7 +40,9 @@ KERNEL(store_rows_f32, 256, RowMoveParams, BUFFER(0, const u32, counts), BUFFER(
   const u64 row = k_group.y;
   if (row < counts[p.axis] && i < p.n) {
     y[row * p.n + i] = x[row * p.n + i];
-    store[u64(u32(targets[row])) * p.n + i] = x[row * p.n + i];
+    if (targets[row] >= 0) {
+      store[u64(u32(targets[row])) * p.n + i] = x[row * p.n + i];
+    }
   }
 }
 

@@ -54,7 +54,7 @@ TEST(GpuGatherRows, TakesTheRowsThatWantLogits) {
 TEST(GpuRowStore, KeepsRowsWhereTheReferenceKeepsThem) {
   const Matrix x = random_matrix(3, 70, 1);
   graph::OwnedStep step(3);
-  step.row_targets = {4, 0, 2};
+  step.row_targets = {4, -1, 2};
   graph::HostRowStore store({.n_rows = 6, .features = 70});
   const auto expected = graph::run_op(graph::StoreRows{}, {}, {x}, step, store).value();
   const auto stored = run_everywhere(
