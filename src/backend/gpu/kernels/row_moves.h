@@ -29,8 +29,8 @@ struct ConcatParams {
 
 /// gather_rows_f32: y[i] = x[sources[i]]; rows of logits by logit_rows (axis 1), rows of the row
 /// store by row_sources (axis 0). Buffers: counts, x [any, n], sources i32 [rows], y [rows, n].
-/// store_rows_f32: y = x, and store[targets[i]] = x[i] unless that is -1. Buffers: counts, x [rows, n], targets i32
-/// [rows], store [any, n], y [rows, n].
+/// store_rows_f32: y = x, and store[targets[i]] = x[i] unless that is -1. Buffers: counts, x [rows,
+/// n], targets i32 [rows], store [any, n], y [rows, n].
 struct RowMoveParams {
   u32 n;
   u32 axis;
