@@ -16,6 +16,17 @@ constexpr u32 stream_threads = 256;
 constexpr u32 groups_per_unit = 8;  // as many as are resident at once
 constexpr int n_reads = 4;          // one after another, so that starting the work counts little
 
+/// Does prepared work and waits for it.
+Result<void> run(Device& device, PreparedCommands& commands) {
+  HEARTH_ASSIGN(const Ticket ticket, device.submit(commands));
+  HEARTH_ASSIGN(const bool is_done, device.wait(ticket, std::chrono::seconds(60)));
+  if (!is_done) {
+    return fail(ErrorCode::internal, "{}: reading memory takes more than a minute",
+                device.capabilities().name);
+  }
+  return {};
+}
+
 class GpuReadStream final : public ReadStream {
  public:
   GpuReadStream(Device& device, std::unique_ptr<PreparedCommands> commands, std::uint64_t bytes)
@@ -23,12 +34,7 @@ class GpuReadStream final : public ReadStream {
 
   Result<double> measure() override {
     const auto start = std::chrono::steady_clock::now();
-    HEARTH_ASSIGN(const Ticket ticket, device_.submit(*commands_));
-    HEARTH_ASSIGN(const bool is_done, device_.wait(ticket, std::chrono::seconds(60)));
-    if (!is_done) {
-      return fail(ErrorCode::internal, "{}: reading {} bytes takes more than a minute",
-                  device_.capabilities().name, bytes_);
-    }
+    HEARTH_TRY(run(device_, *commands_));
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     return static_cast<double>(bytes_) / seconds.count();
   }
@@ -51,8 +57,7 @@ Result<std::unique_ptr<ReadStream>> make_read_stream(Device& device) {
   CommandList list;
   list.fill(whole(words), 1);
   HEARTH_ASSIGN(auto filling, device.prepare(list));
-  HEARTH_ASSIGN(const Ticket filled, device.submit(*filling));
-  HEARTH_TRY(device.wait(filled, std::chrono::seconds(60)));
+  HEARTH_TRY(run(device, *filling));
   CommandList reads;
   for (int i = 0; i < n_reads; ++i) {
     reads.barrier();
