@@ -121,5 +121,24 @@ TEST(GpuBackend, SaysWhatDoesNotFit) {
   EXPECT_THAT(session.error().message, testing::HasSubstr("'weights'"));
 }
 
+TEST(GpuBackend, SaysByTheWeightsWhetherAModelCanRun) {
+  const auto backend =
+      make_gpu_backend(gpu::emulator::open_emulator_device({.memory_bytes = 100'000}));
+  const TinyModel fits(Family::llama, tiny(), {quant::Q8_0::info.dtype});
+  EXPECT_TRUE(backend->check(fits.weights()));
+  const TinyModel too_large(Family::llama, {}, {DType::f32});
+  EXPECT_EQ(backend->check(too_large.weights()).error().code, ErrorCode::out_of_memory);
+  const TinyModel unsupported(Family::llama, tiny(), {DType::f64});
+  EXPECT_THAT(backend->check(unsupported.weights()).error().message,
+              testing::HasSubstr("no GPU kernel for type F64"));
+}
+
+TEST(GpuBackend, MeasuresHowFastItsDeviceReads) {
+  const auto backend =
+      make_gpu_backend(gpu::emulator::open_emulator_device({.memory_bytes = 1 << 20}));
+  const auto stream = backend->read_stream().value();
+  EXPECT_GT(stream->measure().value(), 0);
+}
+
 }  // namespace
 }  // namespace hearth::backend
