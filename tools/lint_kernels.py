@@ -18,7 +18,7 @@ GPU = ROOT / "src" / "backend" / "gpu"
 NOT_KERNELS = {"registry.h", "registry.cpp", "all_kernels.h"}
 CLANG = "clang-19"
 
-NUMBER = r"(?:[uif](?:8|16|32|64)|bf16|f32x4|u32x4|float|int|unsigned|uint|char|short|half|bool|void|auto|Tile\w+|\w+Params)"
+NUMBER = r"(?:[uif](?:8|16|32|64)|bf16|f32x4|u32x[24]|float|int|unsigned|uint|char|short|half|bool|void|auto|Tile\w+|\w+Params)"
 RULES = [
     (rf"\b{NUMBER}(?:\s+const)?\s*[*&]+\s*(?:const\s+)?\w", "raw pointer or reference: use DEVICE, SHARED, THREAD or THREAD_REF"),
     (r"(?:^|[=(,;{}?:&|<>]|\breturn)\s*\*\s*[A-Za-z_(]", "unary *: write pointer[0]"),
@@ -58,7 +58,7 @@ def line_faults(text):
 
 def kernels(text):
     """(name, parameters, body) of every KERNEL of a text without comments."""
-    for match in re.finditer(r"^KERNEL\((\w+),", text, re.MULTILINE):
+    for match in re.finditer(r"^(?:EARLY_)?KERNEL\((\w+),", text, re.MULTILINE):
         body_start = text.index("{", match.end())
         end = text.index("\n}", body_start)
         yield match.group(1), text[match.end() : body_start], text[body_start + 1 : end]
@@ -93,7 +93,7 @@ def vocabulary(*names):
     text = "".join(without_comments((GPU / "dialect" / name).read_text(encoding="utf-8")) for name in names)
     plain_types = re.sub(r"^(DEVICE_FN) DEVICE\([^)]*\)", r"\1 pointer", text, flags=re.MULTILINE)
     functions = re.findall(r"^DEVICE_FN[^;{]*?\b(\w+)\(", plain_types, re.MULTILINE)
-    templates = re.findall(r"^(?:f32x4|u32x4|void|emulator::CheckedPointer<const u\d+, space>) (\w+)\(", text, re.MULTILINE)
+    templates = re.findall(r"^(?:f32x4|u32x[24]|void|emulator::CheckedPointer<const u\d+, space>) (\w+)\(", text, re.MULTILINE)
     macros = re.findall(r"^#define (\w+)", text, re.MULTILINE)
     return set(functions) | set(templates) | set(macros)
 

@@ -291,7 +291,8 @@ Result<Capabilities> capabilities_of(const Driver& driver) {
   return Capabilities{.name = name.data(),
                       .architecture = format("sm_{}{}", major, minor),
                       .memory_bytes = bytes,
-                      .compute_units = static_cast<std::uint32_t>(n_units)};
+                      .compute_units = static_cast<std::uint32_t>(n_units),
+                      .has_integer_tiles = true};
 }
 
 }  // namespace

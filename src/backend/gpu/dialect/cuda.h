@@ -19,12 +19,16 @@
 // would take what a pointer to const says for constant while the kernel is resident, and read it
 // before the kernel that writes it has ended.
 #define BUFFER(index, T, name) (T* name, name)
-#define KERNEL(name, max_threads, Params, ...)                                                    \
+#define KERNEL(name, max_threads, Params, ...) \
+  KERNEL_THAT(LAUNCH_NEXT_AND_WAIT, name, max_threads, Params, __VA_ARGS__)
+#define EARLY_KERNEL(name, max_threads, Params, ...) \
+  KERNEL_THAT(LAUNCH_NEXT, name, max_threads, Params, __VA_ARGS__)
+#define KERNEL_THAT(begins, name, max_threads, Params, ...)                                       \
   static __device__ __forceinline__ void name##_body(FOR_EACH(DECLARATION_OF, __VA_ARGS__),       \
                                                      const Params& p);                            \
-  extern "C" __global__ void __launch_bounds__(max_threads, THREADS_AT_ONCE / (max_threads))                                     \
+  extern "C" __global__ void __launch_bounds__(max_threads, THREADS_AT_ONCE / (max_threads))      \
   name(FOR_EACH(DECLARATION_OF, __VA_ARGS__), const __grid_constant__ Params p) {                 \
-    LAUNCH_NEXT_AND_WAIT();                                                                       \
+    begins();                                                                                     \
     name##_body(FOR_EACH(NAME_OF, __VA_ARGS__), p);                                               \
   }                                                                                               \
   static __device__ __forceinline__ void name##_body(FOR_EACH(DECLARATION_OF, __VA_ARGS__),       \
@@ -42,6 +46,7 @@
 #define group_barrier()        __syncthreads()
 #define group_barrier_device() __syncthreads()
 #define simdgroup_barrier()    __syncwarp()
+#define wait_for_kernel_before() WAIT_FOR_KERNEL_BEFORE()
 // clang-format on
 
 namespace hearth::backend::gpu {
@@ -51,6 +56,7 @@ struct bf16 {
   u16 bits;
 };
 using f32x4 = float4;
+using u32x2 = uint2;
 using u32x4 = uint4;
 
 // Numbers.
@@ -107,6 +113,9 @@ DEVICE_FN f32x4 load4(const f32* from) {
 DEVICE_FN u32x4 load4(const u32* from) {
   return *reinterpret_cast<const uint4*>(from);
 }
+DEVICE_FN u32x2 load2(const u32* from) {
+  return *reinterpret_cast<const uint2*>(from);
+}
 DEVICE_FN void store4(f32* to, f32x4 value) {
   *reinterpret_cast<float4*>(to) = value;
 }
@@ -149,6 +158,20 @@ DEVICE_FN f32 shuffle_xor(f32 value, u32 mask) {
 }
 DEVICE_FN u32 shuffle_xor(u32 value, u32 mask) {
   return __shfl_xor_sync(all_lanes, value, mask);
+}
+
+// Integer tiles.
+DEVICE_FN void add_tile_product_u8(i32* sums, u32x4 a, u32 b_low, u32 b_high, u32 /*lane*/) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b_low), "r"(b_high));
+}
+DEVICE_FN void add_tile_product_i8(i32* sums, u32x4 a, u32 b_low, u32 b_high, u32 /*lane*/) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b_low), "r"(b_high));
 }
 
 }  // namespace hearth::backend::gpu

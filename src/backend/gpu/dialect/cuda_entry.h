@@ -21,10 +21,13 @@
 // begins: what launching costs is hidden (CUDA C++ Programming Guide, "Programmatic Dependent
 // Launch and Synchronization").
 #if __CUDA_ARCH__ >= 900
-#define LAUNCH_NEXT_AND_WAIT()                                \
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); \
-  asm volatile("griddepcontrol.wait;" ::: "memory")
+#define LAUNCH_NEXT() asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
+#define WAIT_FOR_KERNEL_BEFORE() asm volatile("griddepcontrol.wait;" ::: "memory")
 #else
-#define LAUNCH_NEXT_AND_WAIT() static_cast<void>(0)
+#define LAUNCH_NEXT() static_cast<void>(0)
+#define WAIT_FOR_KERNEL_BEFORE() static_cast<void>(0)
 #endif
+#define LAUNCH_NEXT_AND_WAIT() \
+  LAUNCH_NEXT();               \
+  WAIT_FOR_KERNEL_BEFORE()
 // clang-format on

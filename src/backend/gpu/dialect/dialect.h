@@ -6,7 +6,10 @@
 /// the rules.
 ///
 /// Entry       KERNEL(name, max_threads, Params, BUFFER(0, const f32, x), ...) { ... }
-///             its parameters are `p`; threadgroups are multiples of 32 threads
+///             its parameters are `p`; threadgroups are multiples of 32 threads. EARLY_KERNEL may
+///             run before the kernel in front of it has ended, until every thread, also one that
+///             has nothing to do, calls wait_for_kernel_before(): up to there it reads weights and
+///             counts alone
 /// Numbers     u8 u16 u32 u64, i8 i16 i32 i64, f32; f16 and bf16 are storage: to_f32(), to_f16()
 /// Pointers    DEVICE(T) into buffers, SHARED(T) into the threadgroup's memory, THREAD(T) and
 ///             THREAD_REF(T) to a thread's own variables; const belongs to T; no unary *;
@@ -15,8 +18,8 @@
 /// Position    k_group, k_thread, k_grid_size, k_group_size (each .x .y .z), k_lane, k_simdgroup;
 ///             in kernels alone
 /// Memory      SHARED_ARRAY(T, name, n) at the top of a kernel; 32 KiB in all, undefined at first
-/// Vectors     f32x4 and u32x4 (.x .y .z .w), load4(), store4() at multiples of 16 bytes;
-///             words() and halfwords() of aligned bytes
+/// Vectors     f32x4 and u32x4 (.x .y .z .w), load4(), store4() at multiples of 16 bytes; u32x2
+///             and load2() at multiples of 8; words() and halfwords() of aligned bytes
 /// Prefetch    prefetch(address): the bytes around it will be read soon; by devices that can
 /// Barriers    group_barrier() orders shared memory, group_barrier_device() device memory too,
 /// within
@@ -25,7 +28,12 @@
 /// Arithmetic  fma_f32, sqrt_f32, exp_f32 ... (dialect/math.h): no contraction, no fast math
 /// Bytes       dot4_i8(a, b, sum): sum + the products of four signed bytes; pick_bytes(low, high,
 ///             places): byte i is the one of eight that the low three bits of nibble i name
-/// Tiles       dialect/tiles.h
+/// Tiles       dialect/tiles.h; of bytes, add_tile_product_u8/i8(sums, a, b_low, b_high, lane):
+/// sums
+///             [16, 8] += a [16, 32] of unsigned or signed bytes times b [32, 8] of signed ones.
+///             Lane 4 g + q has of a the bytes 4q ... of rows g (.x) and g + 8 (.y), and 16 + 4q
+///             ... (.z, .w); of b's column g the bytes 4q ... and 16 + 4q ...; of the sums columns
+///             2q and 2q + 1 of rows g and g + 8
 /// Loops       UNROLL in front of a loop with a constant count
 
 #ifdef __CUDACC__

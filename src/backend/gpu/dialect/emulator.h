@@ -29,6 +29,7 @@
       emulator::describe_kernel<&name##_body>(#name, max_threads, #__VA_ARGS__);                      \
   static void name##_body(__VA_ARGS__, [[maybe_unused]] const Params& p,                              \
                           [[maybe_unused]] const emulator::Position& k_position)
+#define EARLY_KERNEL KERNEL
 #define SHARED_ARRAY(T, name, n)                                                                      \
   const SHARED(T) name(emulator::shared_array(#name, sizeof(T), n, emulator::Site::current()), 0)
 
@@ -50,6 +51,9 @@ using bf16 = BFloat16;
 
 struct alignas(16) f32x4 {
   f32 x, y, z, w;
+};
+struct alignas(8) u32x2 {
+  u32 x, y;
 };
 struct alignas(16) u32x4 {
   u32 x, y, z, w;
@@ -123,6 +127,10 @@ u32x4 load4(emulator::CheckedPointer<const u32, space> from, SITE) {
   return from.template load<u32x4>(where);
 }
 template <emulator::AddressSpace space>
+u32x2 load2(emulator::CheckedPointer<const u32, space> from, SITE) {
+  return from.template load<u32x2>(where);
+}
+template <emulator::AddressSpace space>
 void store4(emulator::CheckedPointer<f32, space> to, f32x4 value, SITE) {
   to.store(value, where);
 }
@@ -151,6 +159,7 @@ DEVICE_FN void group_barrier_device(SITE) {
 DEVICE_FN void simdgroup_barrier(SITE) {
   emulator::simdgroup_barrier(where);
 }
+DEVICE_FN void wait_for_kernel_before() {}
 
 /// A butterfly: at distance 16, 8, 4, 2, 1.
 DEVICE_FN f32 simd_sum_f32(f32 value, SITE) {
@@ -218,6 +227,59 @@ DEVICE_FN f32 shuffle_xor(f32 value, u32 mask, SITE) {
 }
 DEVICE_FN u32 shuffle_xor(u32 value, u32 mask, SITE) {
   return emulator::value_of_lane(value, emulator::current_lane->position.lane ^ mask, where);
+}
+
+// Integer tiles.
+namespace emulator {
+/// What a lane brings to a product of tiles.
+struct IntegerTiles {
+  i32* sums;
+  u32x4 a;
+  u32 b[2];
+
+  /// Word i of row r / 8 and half k / 16, of the lane that has it.
+  [[nodiscard]] u32 a_word(u32 row_half, u32 k_half) const {
+    const u32 low[2] = {a.x, a.y};
+    const u32 high[2] = {a.z, a.w};
+    return k_half == 0 ? low[row_half] : high[row_half];
+  }
+};
+
+inline i32 byte_of_word(u32 word, u32 i, bool is_signed) {
+  const u32 byte = (word >> (8 * i)) & 255u;
+  return is_signed ? i32(byte << 24) >> 24 : i32(byte);
+}
+
+template <bool is_signed>
+void multiply_integer_tiles(const IntegerTiles* const* lanes) {
+  for (u32 i = 0; i < 16; ++i) {
+    for (u32 j = 0; j < 8; ++j) {
+      i32& sum = lanes[i % 8 * 4 + j / 2]->sums[i / 8 * 2 + j % 2];
+      for (u32 k = 0; k < 32; ++k) {
+        const u32 in_half = k % 16 / 4;
+        sum += byte_of_word(lanes[i % 8 * 4 + in_half]->a_word(i / 8, k / 16), k % 4, is_signed) *
+               byte_of_word(lanes[j * 4 + in_half]->b[k / 16], k % 4, true);
+      }
+    }
+  }
+}
+
+template <bool is_signed>
+void add_tile_product(i32* sums, u32x4 a, u32 b_low, u32 b_high, Site where) {
+  const IntegerTiles tiles{sums, a, {b_low, b_high}};
+  collective(&tiles, where, [](const IntegerTiles* const* lanes, auto* /*unused*/) {
+    multiply_integer_tiles<is_signed>(lanes);
+  });
+}
+}  // namespace emulator
+
+DEVICE_FN void add_tile_product_u8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 /*lane*/,
+                                   SITE) {
+  emulator::add_tile_product<false>(sums, a, b_low, b_high, where);
+}
+DEVICE_FN void add_tile_product_i8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 /*lane*/,
+                                   SITE) {
+  emulator::add_tile_product<true>(sums, a, b_low, b_high, where);
 }
 
 }  // namespace hearth::backend::gpu

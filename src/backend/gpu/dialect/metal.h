@@ -16,6 +16,7 @@ typedef long i64;
 typedef float f32;
 typedef half f16;
 typedef float4 f32x4;
+typedef uint2 u32x2;
 typedef uint4 u32x4;
 struct bf16 {
   u16 bits;
@@ -44,11 +45,13 @@ struct bf16 {
       uint3 k_group_size [[threads_per_threadgroup]],                         \
       uint k_lane [[thread_index_in_simdgroup]],                              \
       uint k_simdgroup [[simdgroup_index_in_threadgroup]])
+#define EARLY_KERNEL KERNEL
 #define SHARED_ARRAY(T, name, n) threadgroup T name[n]
 
 #define group_barrier()        threadgroup_barrier(mem_flags::mem_threadgroup)
 #define group_barrier_device() threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup)
 #define simdgroup_barrier()    metal::simdgroup_barrier(mem_flags::mem_threadgroup)
+#define wait_for_kernel_before() static_cast<void>(0)
 // clang-format on
 
 // Numbers.
@@ -119,6 +122,12 @@ DEVICE_FN u32x4 load4(DEVICE(const u32) from) {
 DEVICE_FN u32x4 load4(SHARED(const u32) from) {
   return *(SHARED(const u32x4))from;
 }
+DEVICE_FN u32x2 load2(DEVICE(const u32) from) {
+  return *(DEVICE(const u32x2))from;
+}
+DEVICE_FN u32x2 load2(SHARED(const u32) from) {
+  return *(SHARED(const u32x2))from;
+}
 DEVICE_FN void store4(DEVICE(f32) to, f32x4 value) {
   *(DEVICE(f32x4))to = value;
 }
@@ -163,4 +172,37 @@ DEVICE_FN u32 simd_sum_u32(u32 value) {
 }
 DEVICE_FN f32 simd_max_f32(f32 value) {
   return simd_max(value);
+}
+
+// Integer tiles, by dot products: Metal has no instruction for them.
+DEVICE_FN i32 dot_tile_word(u32 a, u32 b, i32 sum, bool is_signed) {
+  UNROLL for (u32 shift = 0; shift < 32; shift += 8) {
+    const u32 left = a << (24 - shift);
+    sum += (is_signed ? i32(left) >> 24 : i32(left >> 24)) * (i32(b << (24 - shift)) >> 24);
+  }
+  return sum;
+}
+DEVICE_FN void add_tile_product(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, bool is_signed,
+                                u32 lane) {
+  UNROLL for (u32 i = 0; i < 4; ++i) {
+    const u32 row = lane / 4 * 4 + i;
+    const u32 words[4] = {shuffle(a.x, row), shuffle(a.y, row), shuffle(a.z, row),
+                          shuffle(a.w, row)};
+    UNROLL for (u32 column = 0; column < 2; ++column) {
+      const u32 from = (lane % 4 * 2 + column) * 4 + i;
+      const u32 low = shuffle(b_low, from);
+      const u32 high = shuffle(b_high, from);
+      UNROLL for (u32 half_row = 0; half_row < 2; ++half_row) {
+        THREAD(i32) sum = sums + (2 * half_row + column);
+        sum[0] = dot_tile_word(words[half_row], low, sum[0], is_signed);
+        sum[0] = dot_tile_word(words[2 + half_row], high, sum[0], is_signed);
+      }
+    }
+  }
+}
+DEVICE_FN void add_tile_product_u8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 lane) {
+  add_tile_product(sums, a, b_low, b_high, false, lane);
+}
+DEVICE_FN void add_tile_product_i8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 lane) {
+  add_tile_product(sums, a, b_low, b_high, true, lane);
 }

@@ -73,7 +73,8 @@ class EmulatorDevice final : public Device {
                      .memory_bytes = options.memory_bytes,
                      .compute_units = static_cast<std::uint32_t>(options.n_workers),
                      .is_host_visible = true,
-                     .wraps_host_memory = true};
+                     .wraps_host_memory = true,
+                     .has_integer_tiles = options.has_integer_tiles};
   }
 
   [[nodiscard]] const Capabilities& capabilities() const override { return capabilities_; }

@@ -17,6 +17,7 @@ struct EmulatorDeviceOptions {
   /// `loses_device` the device is lost with it. For tests of recovery.
   std::optional<std::int64_t> failing_submission;
   bool loses_device = false;
+  bool has_integer_tiles = true;  // as Capabilities says
 };
 
 /// The emulator as a device. Work is done when submit() returns; what went wrong comes from wait().

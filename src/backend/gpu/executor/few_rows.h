@@ -1,5 +1,6 @@
 #pragma once
-/// Products of few rows in launches that prepare their input themselves (kernels/projection.h).
+/// Products of few rows with matrices of floats, in launches that norm their input themselves
+/// (kernels/projection.h).
 
 #include <span>
 
@@ -11,15 +12,9 @@ namespace hearth::backend::gpu {
 [[nodiscard]] bool takes_few_rows(const MatrixProduct& product, const MatrixInput& input,
                                   const Recorder& recorder);
 
-/// Records products of one type, each of which takes few rows: one, or up to three without gate and
+/// Records products, each of which takes few rows: one, or up to PROJECTION_PARTS without gate and
 /// residual.
 void record_few_rows(std::span<const MatrixProduct> products, const MatrixInput& input,
                      Recorder& recorder);
-
-/// Records activation(gate) * up, both of which take few rows and have one type; to where `up`
-/// goes.
-void record_few_rows_pair(const MatrixProduct& gate, const MatrixProduct& up,
-                          graph::ActivationKind activation, const MatrixInput& input,
-                          Recorder& recorder);
 
 }  // namespace hearth::backend::gpu

@@ -78,6 +78,7 @@ Result<void> GpuExecutable::prepare() {
 /// Returns the scratch memory that the launches need.
 Result<std::int64_t> GpuExecutable::record(CommandList& list) {
   const RecordContext context{.plan = plan_,
+                              .device = memory_.device.capabilities(),
                               .weights = memory_.weights,
                               .device_weights = memory_.device_weights,
                               .caches = memory_.caches,

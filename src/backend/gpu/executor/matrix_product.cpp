@@ -1,6 +1,6 @@
 #include "backend/gpu/executor/matrix_product.h"
 
-#include "backend/gpu/executor/few_rows.h"
+#include "backend/gpu/executor/strips.h"
 #include "base/checked.h"
 #include "base/format.h"
 
@@ -47,9 +47,9 @@ Result<void> record_gated_products(MatrixProduct gate, MatrixProduct up,
   const auto type_of = [&recorder](const MatrixProduct& product) {
     return recorder.host_weight(product.weight).tensor.dtype;
   };
-  if (type_of(gate) == type_of(up) && type_of(gate) != DType::f32 &&
-      takes_few_rows(gate, input, recorder) && takes_few_rows(up, input, recorder)) {
-    record_few_rows_pair(gate, up, activation, input, recorder);
+  if (type_of(gate) == type_of(up) && takes_strips(gate, input, recorder) &&
+      takes_strips(up, input, recorder)) {
+    record_strip_pair(gate, up, activation, input, recorder);
     return {};
   }
   input.prepare_for(gate.weight, recorder);

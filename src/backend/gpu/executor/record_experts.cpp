@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "backend/gpu/executor/few_rows.h"
 #include "backend/gpu/executor/matrix_product.h"
 #include "backend/gpu/executor/recorder.h"
+#include "backend/gpu/executor/strips.h"
 #include "backend/gpu/kernels/expert_sum.h"
 #include "base/checked.h"
 
@@ -41,8 +41,8 @@ Result<void> record_expert_down(const plan::ExpertDown& launch, Recorder& record
   down.experts->has_x_per_slot = has_x_per_slot(launch.down, launch.input, recorder);
   down.y = recorder.scratch(std::int64_t{recorder.rows(launch.routing)} *
                             (recorder.features(launch.routing) / 2) * down.n_out * 4);
-  if (takes_few_rows(down, input, recorder)) {
-    record_few_rows({&down, 1}, input, recorder);
+  if (takes_strips(down, input, recorder)) {
+    record_strips({&down, 1}, input, recorder);
   } else {
     input.prepare_for(launch.down.weight, recorder);
     recorder.barrier();

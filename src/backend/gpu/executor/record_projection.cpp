@@ -1,15 +1,17 @@
-/// Projection. Few rows: products that prepare their input themselves, several of one type in one
-/// launch. Otherwise the input is normed, gated and quantized once for all parts that take the same
-/// form, and each part is a product that writes its output, or what a gate or a residual makes of
-/// it.
+/// Projection. Few rows: products that prepare their input themselves, several in one launch.
+/// Otherwise the input is normed, gated and quantized once for all parts that take the same form,
+/// and each part is a product that writes its output, or what a gate or a residual makes of it.
 
-#include <map>
+#include <algorithm>
+#include <span>
 #include <vector>
 
 #include "backend/gpu/executor/few_rows.h"
 #include "backend/gpu/executor/matrix_product.h"
 #include "backend/gpu/executor/recorder.h"
+#include "backend/gpu/executor/strips.h"
 #include "backend/gpu/kernels/projection.h"
+#include "backend/gpu/kernels/strips.h"
 
 namespace hearth::backend::gpu {
 namespace {
@@ -18,6 +20,16 @@ MatrixProduct product_of(const graph::MatMul& matmul, const Recorder& recorder) 
   return {.weight = matmul.weight,
           .n_out = recorder.host_weight(matmul.weight).tensor.shape[0],
           .bias = matmul.bias};
+}
+
+/// At most n products each.
+std::vector<std::span<const MatrixProduct>> pieces_of(std::span<const MatrixProduct> products,
+                                                      std::size_t n) {
+  std::vector<std::span<const MatrixProduct>> pieces;
+  for (; !products.empty(); products = products.subspan(pieces.back().size())) {
+    pieces.push_back(products.first(std::min(n, products.size())));
+  }
+  return pieces;
 }
 
 /// Two parts of which the first is the gate.
@@ -37,7 +49,8 @@ Result<void> record_projection(const plan::Projection& projection, Recorder& rec
   if (projection.gate) {
     return record_gated(projection, input, recorder);
   }
-  std::map<DType, std::vector<MatrixProduct>> few_rows;  // by type
+  std::vector<MatrixProduct> strips;
+  std::vector<MatrixProduct> few_rows;
   std::vector<MatrixProduct> others;
   for (const auto& part : projection.parts) {
     MatrixProduct product = product_of(part.matmul, recorder);
@@ -47,20 +60,19 @@ Result<void> record_projection(const plan::Projection& projection, Recorder& rec
     }
     product.residual = projection.residual;
     product.y = recorder.value(projection.has_one_output() ? projection.output : part.output);
-    auto& kind = takes_few_rows(product, input, recorder)
-                     ? few_rows[recorder.host_weight(product.weight).tensor.dtype]
-                     : others;
+    auto& kind = takes_strips(product, input, recorder)     ? strips
+                 : takes_few_rows(product, input, recorder) ? few_rows
+                                                            : others;
     kind.push_back(std::move(product));
   }
   for (const auto& product : others) {
     input.prepare_for(product.weight, recorder);
   }
-  for (const auto& [type, products] : few_rows) {
-    for (std::size_t i = 0; i < products.size(); i += PROJECTION_PARTS) {
-      record_few_rows(std::span(products).subspan(
-                          i, std::min<std::size_t>(PROJECTION_PARTS, products.size() - i)),
-                      input, recorder);
-    }
+  for (const auto part : pieces_of(strips, STRIP_PARTS)) {
+    record_strips(part, input, recorder);
+  }
+  for (const auto part : pieces_of(few_rows, PROJECTION_PARTS)) {
+    record_few_rows(part, input, recorder);
   }
   if (!others.empty()) {
     recorder.barrier();

@@ -17,6 +17,7 @@ namespace hearth::backend::gpu {
 /// What a plan is recorded with.
 struct RecordContext {
   const plan::Plan& plan;
+  const Capabilities& device;
   const graph::WeightTable& weights;
   const DeviceWeights& device_weights;
   const DeviceCaches& caches;
@@ -36,6 +37,7 @@ class Recorder {
   Result<void> record(const plan::Launch& launch);
 
   [[nodiscard]] const RecordContext& context() const { return context_; }
+  [[nodiscard]] const Capabilities& device() const { return context_.device; }
   [[nodiscard]] const StepParts& step() const { return context_.step.parts(); }
 
   [[nodiscard]] const graph::ValueDesc& desc(graph::ValueId value) const {

@@ -24,6 +24,7 @@ struct Capabilities {
   std::uint32_t compute_units = 0;  // 0: unknown
   bool is_host_visible = false;     // Buffer::host() is the memory itself
   bool wraps_host_memory = false;   // wrap() works: a mapped file needs no copy
+  bool has_integer_tiles = false;   // products of tiles of bytes are instructions
 };
 
 /// What a device has done so far.

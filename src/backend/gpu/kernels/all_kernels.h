@@ -65,12 +65,11 @@
   X(product_q6_k)             \
   X(product_q8_0)             \
   X(projection_f32)           \
-  X(projection_q4_k)          \
-  X(projection_q5_k)          \
   X(quantize_input)           \
   X(read_stream_u32)          \
   X(rms_norm_f32)             \
   X(rope_f32)                 \
   X(router_f32)               \
   X(softcap_f32)              \
-  X(store_rows_f32)
+  X(store_rows_f32)           \
+  X(strip_projection)

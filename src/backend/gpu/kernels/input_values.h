@@ -17,8 +17,9 @@ DEVICE_FN f32 inverse_of_run(PARAMS(InputParams) p, f32 sum_of_squares) {
 
 /// n values, a multiple of 8, to shared memory: eight for each thread, so that one load waits for
 /// no other.
-DEVICE_FN void copy_values(DEVICE(const f32) from, u32 n, SHARED(f32) to, u32 thread_index) {
-  for (u32 i = 8 * thread_index; i < n; i += 8 * INPUT_THREADS) {
+DEVICE_FN void copy_values(DEVICE(const f32) from, u32 n, SHARED(f32) to, u32 thread_index,
+                           u32 n_threads) {
+  for (u32 i = 8 * thread_index; i < n; i += 8 * n_threads) {
     const f32x4 low = load4(from + i);
     const f32x4 high = load4(from + i + 4);
     store4(to + i, low);
@@ -34,7 +35,7 @@ DEVICE_FN void norm_row(PARAMS(InputParams) p, DEVICE(const f32) x, SHARED(f32) 
   for (u32 begin = 0; begin < p.n; begin += NORM_CHUNK) {
     const u32 n = min_u32(p.n - begin, NORM_CHUNK);
     group_barrier();  // the chunk before has been summed
-    copy_values(x + begin, n, chunk, thread_index);
+    copy_values(x + begin, n, chunk, thread_index, INPUT_THREADS);
     group_barrier();
     if (thread_index < N_LANES) {
       sum = add_squares(chunk, n, thread_index, sum);
@@ -46,10 +47,10 @@ DEVICE_FN void norm_row(PARAMS(InputParams) p, DEVICE(const f32) x, SHARED(f32) 
   }
 }
 
-/// Runs [first, first + n), sixteen at a time.
+/// Runs [first, first + n), one for every sixteen threads.
 DEVICE_FN void norm_runs(PARAMS(InputParams) p, DEVICE(const f32) x, u32 first, u32 n,
-                         SHARED(f32) inverses, u32 thread_index) {
-  for (u32 begin = 0; begin < n; begin += INPUT_THREADS / N_LANES) {
+                         SHARED(f32) inverses, u32 thread_index, u32 n_threads) {
+  for (u32 begin = 0; begin < n; begin += n_threads / N_LANES) {
     const u32 run = begin + thread_index / N_LANES;
     f32 sum = 0.0f;
     if (run < n) {
@@ -70,7 +71,8 @@ DEVICE_FN void norm_inverses(PARAMS(InputParams) p, DEVICE(const f32) x, u32 beg
     norm_row(p, x, chunk, inverses, thread_index);
   } else if (p.norm_run != 0u) {
     const u32 first = begin / p.norm_run;
-    norm_runs(p, x, first, (end - 1u) / p.norm_run - first + 1u, inverses, thread_index);
+    norm_runs(p, x, first, (end - 1u) / p.norm_run - first + 1u, inverses, thread_index,
+              INPUT_THREADS);
   }
   group_barrier();
 }

@@ -21,13 +21,11 @@ constexpr std::int64_t n_rows = 3;
 constexpr std::array<std::int64_t, PROJECTION_PARTS> n_outs{21, 9, 35};
 constexpr float eps = 1e-5f;
 
-class GpuProjection : public testing::TestWithParam<WeightType> {
+class GpuProjection : public testing::Test {
  protected:
-  [[nodiscard]] bool is_float() const { return GetParam().dtype() == DType::f32; }
-
   graph::WeightId add_norm(std::int64_t n) { return weights_.add_uniform("norm", {n}, 0.5f, 1.5f); }
   graph::WeightId add_matrix(std::int64_t out, std::int64_t in) {
-    return weights_.add("matrix", GetParam().dtype(), {out, in});
+    return weights_.add("matrix", DType::f32, {out, in});
   }
   [[nodiscard]] Matrix op(const graph::AnyOp& op, const std::vector<Matrix>& inputs) const {
     return run_op(op, weights_.table(), inputs).value();
@@ -35,15 +33,14 @@ class GpuProjection : public testing::TestWithParam<WeightType> {
 
   static ProjectionParams params_of(std::int64_t n) {
     const auto width = static_cast<u32>(n);
-    ProjectionParams params{.input = {.n = width, .block = 256, .period = width, .width = width}};
-    params.lanes = 2;
+    ProjectionParams params{.input = {.n = width, .period = width, .width = width}};
     params.group_rows = 2;
     return params;
   }
 
   /// The three results for up to three matrices; what is empty is absent.
   struct Operands {
-    std::vector<float> norm, gate, routing, row_gate, residual;
+    std::vector<float> norm, row_gate, residual;
     std::vector<graph::WeightId> matrices;
   };
   std::vector<Contents> run(const ProjectionParams& params, const Matrix& x,
@@ -52,40 +49,27 @@ class GpuProjection : public testing::TestWithParam<WeightType> {
       return operand.empty() ? no_buffer() : contents(operand);
     };
     std::vector<Contents> buffers{counts(n_rows), contents(x.data), contents_of(operands.norm)};
-    if (!is_float()) {
-      buffers.push_back(contents_of(operands.gate));
-      buffers.push_back(contents_of(operands.routing));
-    }
     buffers.push_back(contents_of(operands.row_gate));
     buffers.push_back(contents_of(operands.residual));
     u32 n_groups = 0;
-    u32 n_out = 0;
     for (std::size_t i = 0; i < PROJECTION_PARTS; ++i) {
       buffers.push_back(i < operands.matrices.size() ? weights_.bytes(operands.matrices[i])
                                                      : no_buffer());
-      n_out += params.is_pair != 0 && i == 1 ? 0 : params.n_out[i];
-      n_groups += (params.n_out[i] + PROJECTION_FLOAT_OUTPUTS - 1) / PROJECTION_FLOAT_OUTPUTS;
+      n_groups += (params.n_out[i] + PROJECTION_OUTPUTS - 1) / PROJECTION_OUTPUTS;
     }
-    const std::size_t y_rows = capacity * std::max(params.n_used, 1u);
     for (const u32 n : params.n_out) {
-      buffers.push_back(n == 0 ? no_buffer() : poisoned(y_rows * n));
+      buffers.push_back(n == 0 ? no_buffer() : poisoned(std::size_t{capacity} * n));
     }
-    const u32 group_rows = PROJECTION_SIMDGROUPS * (32 / params.lanes);
-    const Dim3 grid{is_float() ? n_groups : (n_out + group_rows - 1) / group_rows,
-                    std::max(params.n_used, 1u),
-                    (capacity + params.group_rows - 1) / params.group_rows};
-    const auto kernel = is_float()                  ? KernelId::projection_f32
-                        : GetParam().name == "Q4_K" ? KernelId::projection_q4_k
-                                                    : KernelId::projection_q5_k;
-    auto results =
-        run_everywhere(call(kernel, std::move(buffers), params, grid, {PROJECTION_THREADS}));
+    const Dim3 grid{n_groups, 1, (capacity + params.group_rows - 1) / params.group_rows};
+    auto results = run_everywhere(
+        call(KernelId::projection_f32, std::move(buffers), params, grid, {PROJECTION_THREADS}));
     return {results.end() - PROJECTION_PARTS, results.end()};
   }
 
   graph::RandomWeights weights_{3};
 };
 
-TEST_P(GpuProjection, NormsItsInputAndMultipliesThreeMatrices) {
+TEST_F(GpuProjection, NormsItsInputAndMultipliesThreeMatrices) {
   for (const std::int64_t n : {256, 768}) {
     const auto norm = add_norm(n);
     const Matrix x = random_matrix(n_rows, n, 4);
@@ -108,7 +92,7 @@ TEST_P(GpuProjection, NormsItsInputAndMultipliesThreeMatrices) {
   }
 }
 
-TEST_P(GpuProjection, GatesByRowThenAddsTheResidual) {
+TEST_F(GpuProjection, GatesByRowThenAddsTheResidual) {
   const auto matrix = add_matrix(n_outs[0], 512);
   const Matrix x = random_matrix(n_rows, 512, 4);
   const Matrix row_gate = random_matrix(n_rows, 1, 5);
@@ -124,91 +108,6 @@ TEST_P(GpuProjection, GatesByRowThenAddsTheResidual) {
   Operands operands{.row_gate = row_gate.data, .residual = residual.data, .matrices = {matrix}};
   expect_bits(run(params, x, operands)[0], expected.data);
 }
-
-/// What projection_f32 does not have.
-class GpuBlockProjection : public GpuProjection {};
-
-TEST_P(GpuBlockProjection, NormsHeadsAndGatesItsInput) {
-  constexpr graph::ColumnPattern pattern{.period = 96, .start = 32, .width = 64};
-  const auto norm = add_norm(64);
-  const auto matrix = add_matrix(n_outs[0], 512);
-  const Matrix x = random_matrix(n_rows, 512, 4);
-  const Matrix gate = random_matrix(n_rows, 512 / 64 * 96, 5);
-  const Matrix chosen = op(graph::Columns{pattern}, {gate});
-  const Matrix factor = op(graph::Activation{ActivationKind::silu}, {chosen});
-  const Matrix input = op(graph::Mul{}, {op(graph::RmsNorm{norm, eps}, {x}), factor});
-  const Matrix expected = op(graph::MatMul{matrix, {}}, {input});
-
-  ProjectionParams params = params_of(512);
-  params.n_out[0] = static_cast<u32>(n_outs[0]);
-  params.input.norm_run = 64;
-  params.input.eps = eps;
-  params.input.has_gate = 1;
-  params.input.activation = static_cast<u32>(ActivationKind::silu);
-  params.input.gate_stride = static_cast<u32>(gate.features);
-  params.input.period = 96;
-  params.input.start = 32;
-  params.input.width = 64;
-  Operands operands;
-  operands.norm = values<float>(weights_.bytes(norm));
-  operands.gate = gate.data;
-  operands.matrices = {matrix};
-  expect_bits(run(params, x, operands)[0], expected.data);
-}
-
-TEST_P(GpuBlockProjection, MultipliesGateAndUpOfTheChosenExperts) {
-  constexpr std::int64_t n_used = 2;
-  const std::int64_t n_out = n_outs[1];
-  const auto matrix = add_matrix(5 * 2 * n_out, 256);  // gate and up of five experts
-  graph::RandomWeights experts(3);
-  const auto both = experts.add("matrix", GetParam().dtype(), {5, 2 * n_out, 256});
-  experts.bytes(both) = weights_.bytes(matrix);
-  Matrix routing = random_matrix(n_rows, 2 * n_used, 9);
-  for (std::int64_t row = 0; row < n_rows; ++row) {
-    for (std::int64_t slot = 0; slot < n_used; ++slot) {
-      routing.data[static_cast<std::size_t>(row * 2 * n_used + slot)] =
-          static_cast<float>((3 * row + 4 * slot) % 5);
-    }
-  }
-  for (const std::int64_t n_inputs : {std::int64_t{1}, n_used}) {
-    const Matrix x = random_matrix(n_rows, 256 * n_inputs, 4);
-    const auto product = [&](std::int64_t first_row) {
-      return run_op(graph::ExpertMatMul{both, first_row, n_out}, experts.table(), {x, routing})
-          .value();
-    };
-    const Matrix factor = op(graph::Activation{ActivationKind::silu}, {product(0)});
-    const Matrix expected = op(graph::Mul{}, {factor, product(n_out)});
-
-    ProjectionParams params = params_of(256);
-    params.lanes = 1;
-    params.group_rows = 1;
-    params.n_out[0] = params.n_out[1] = static_cast<u32>(n_out);
-    params.first_row[1] = static_cast<u32>(n_out);
-    params.is_pair = 1;
-    params.activation = static_cast<u32>(ActivationKind::silu);
-    params.n_used = static_cast<u32>(n_used);
-    params.expert_rows = 2 * static_cast<u32>(n_out);
-    params.has_x_per_slot = n_inputs == 1 ? 0 : 1;
-    Operands operands{.routing = routing.data, .matrices = {matrix, matrix}};
-    operands.routing.resize(capacity * 2 * n_used);
-    expect_bits(run(params, x, operands)[0], expected.data);
-  }
-}
-
-std::vector<WeightType> types_named(std::initializer_list<std::string_view> names) {
-  std::vector<WeightType> types;
-  for (const WeightType& type : weight_types) {
-    if (std::ranges::find(names, type.name) != names.end()) {
-      types.push_back(type);
-    }
-  }
-  return types;
-}
-
-INSTANTIATE_TEST_SUITE_P(Types, GpuProjection,
-                         testing::ValuesIn(types_named({"F32", "Q4_K", "Q5_K"})), name_of_type);
-INSTANTIATE_TEST_SUITE_P(Types, GpuBlockProjection,
-                         testing::ValuesIn(types_named({"Q4_K", "Q5_K"})), name_of_type);
 
 }  // namespace
 }  // namespace hearth::backend::gpu

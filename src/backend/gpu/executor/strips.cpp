@@ -1,0 +1,186 @@
+#include "backend/gpu/executor/strips.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "backend/gpu/kernels/strip_tile.h"
+#include "backend/gpu/kernels/strips.h"
+#include "base/assert.h"
+#include "base/checked.h"
+#include "quant/all_types.h"
+#include "quant/registry.h"
+
+namespace hearth::backend::gpu {
+namespace {
+
+/// With more rows, reading the weights again for every STRIP_MAX_ROWS costs more than a launch.
+constexpr u32 max_capacity = 16;
+constexpr u32 block_values = 256;
+
+struct StripType {
+  DType dtype;
+  u32 number;  // StripParams::type
+};
+constexpr std::array strip_types{StripType{quant::Q4_K::info.dtype, STRIP_Q4_K},
+                                 StripType{quant::Q5_K::info.dtype, STRIP_Q5_K},
+                                 StripType{quant::Q6_K::info.dtype, STRIP_Q6_K}};
+
+std::optional<u32> strip_type(DType type) {
+  const auto found = std::ranges::find(strip_types, type, &StripType::dtype);
+  return found == strip_types.end() ? std::nullopt : std::optional(found->number);
+}
+
+DType type_of(const MatrixProduct& product, const Recorder& recorder) {
+  return recorder.host_weight(product.weight).tensor.dtype;
+}
+
+/// Values of one row that a product reads.
+u32 n_in(const MatrixProduct& product, const Recorder& recorder) {
+  return static_cast<u32>(recorder.host_weight(product.weight).tensor.shape.back());
+}
+
+InputParams input_params(const MatrixProduct& product, const MatrixInput& input,
+                         const Recorder& recorder) {
+  InputParams params = input.input_params(recorder);
+  params.block = block_values;
+  const u32 n = n_in(product, recorder);
+  if (params.n != n) {  // a row for each slot
+    params.n = params.period = params.width = n;
+  }
+  return params;
+}
+
+/// Rows of the step that a threadgroup can multiply, 0 if it cannot.
+u32 rows_that_fit(const InputParams& input, bool is_pair) {
+  const u32 n_blocks = input.n / block_values;
+  const u32 n_units = is_pair ? 2 * n_blocks : n_blocks;
+  u32 rows = std::min<u32>(STRIP_MAX_ROWS, STRIP_MAX_BLOCKS / n_blocks);
+  if (input.norm_run != 0) {
+    rows = std::min(rows, STRIP_MAX_RUNS / (input.n / input.norm_run));
+  }
+  while (rows > 0 && STRIP_BLOCK_FLOATS(rows) * n_units > STRIP_WORK) {
+    --rows;
+  }
+  return rows;
+}
+
+struct Part {
+  u32 n_strips;
+  u32 block_bytes;
+};
+
+/// Strips of each part for a threadgroup: as even in bytes as at most n_groups allow.
+std::array<u32, STRIP_PARTS> share_out(std::span<const Part> parts, u32 n_groups) {
+  std::array<u32, STRIP_PARTS> shares{};
+  const auto groups_with = [&](double bytes) {
+    std::int64_t n = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      shares[i] = std::max(1u, static_cast<u32>(bytes / parts[i].block_bytes));
+      n += ceil_div(parts[i].n_strips, shares[i]);
+    }
+    return n;
+  };
+  double bytes = 0;
+  for (const Part& part : parts) {
+    bytes += static_cast<double>(part.n_strips) * part.block_bytes / n_groups;
+  }
+  const std::int64_t limit = std::max<std::int64_t>(n_groups, std::ssize(parts));
+  while (groups_with(bytes) > limit) {
+    bytes *= 1.02;
+  }
+  return shares;
+}
+
+/// `products` in the order of the kernel's weights, `n_outputs` of which have strips of their own.
+void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, StripParams params,
+              const MatrixInput& input, Recorder& recorder) {
+  const MatrixProduct& first = products.front();
+  params.input = input_params(first, input, recorder);
+  params.group_rows = 1;
+  if (first.experts) {
+    params.n_used = recorder.features(first.experts->routing) / 2;
+    params.expert_rows = static_cast<u32>(recorder.host_weight(first.weight).tensor.shape[1]);
+    params.first_row[0] = static_cast<u32>(first.experts->first_row);
+    params.has_x_per_slot = first.experts->has_x_per_slot ? 1 : 0;
+  } else {
+    params.group_rows =
+        std::min(rows_that_fit(params.input, params.is_pair != 0), recorder.rows(input.value()));
+  }
+  params.has_row_gate = first.gate.kind == PRODUCT_ROW_GATE ? 1 : 0;
+  params.row_activation = static_cast<u32>(first.gate.activation);
+  params.has_residual = first.residual ? 1 : 0;
+
+  Dim3 grid{1, std::max(params.n_used, 1u),
+            static_cast<u32>(ceil_div(recorder.rows(input.value()), params.group_rows))};
+  std::vector<Part> parts;
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    const DType type = type_of(products[i], recorder);
+    params.n_out[i] = static_cast<u32>(products[i].n_out);
+    params.type[i] = *strip_type(type);
+    if (i < n_outputs) {
+      parts.push_back({static_cast<u32>(ceil_div(products[i].n_out, STRIP_ROWS)),
+                       static_cast<u32>(quant::info(type).block_bytes)});
+    }
+  }
+  const u32 n_groups = std::max(recorder.device().compute_units / (grid.y * grid.z), 1u);
+  const auto shares = share_out(parts, n_groups);
+  u32 end = 0;
+  for (std::size_t i = 0; i < STRIP_PARTS; ++i) {
+    if (i < parts.size()) {
+      params.group_strips[i] = shares[i];
+      end += static_cast<u32>(ceil_div(parts[i].n_strips, shares[i]));
+    }
+    params.group_end[i] = end;
+  }
+  grid.x = end;
+
+  std::vector<BufferPart> buffers{
+      recorder.step().counts,
+      recorder.value(input.value()),
+      input.norm_buffer(recorder),
+      input.gate_buffer(recorder),
+      first.experts ? recorder.value(first.experts->routing) : recorder.absent(),
+      params.has_row_gate != 0 ? first.gate.value : recorder.absent(),
+      first.residual ? recorder.value(*first.residual) : recorder.absent()};
+  for (std::size_t i = 0; i < STRIP_PARTS; ++i) {
+    buffers.push_back(i < products.size() ? recorder.weight(products[i].weight)
+                                          : recorder.absent());
+  }
+  for (std::size_t i = 0; i < STRIP_PARTS; ++i) {
+    buffers.push_back(i < n_outputs ? products[i].y : recorder.scratch(sizeof(float)));
+  }
+  recorder.dispatch(KernelId::strip_projection, std::move(buffers), params, grid, STRIP_THREADS);
+}
+
+}  // namespace
+
+bool takes_strips(const MatrixProduct& product, const MatrixInput& input,
+                  const Recorder& recorder) {
+  return recorder.device().has_integer_tiles && recorder.rows(input.value()) <= max_capacity &&
+         !product.bias && product.gate.kind != PRODUCT_ELEMENT_GATE &&
+         strip_type(type_of(product, recorder)) &&
+         rows_that_fit(input_params(product, input, recorder), /*is_pair=*/true) > 0;
+}
+
+void record_strips(std::span<const MatrixProduct> products, const MatrixInput& input,
+                   Recorder& recorder) {
+  HEARTH_ASSERT(products.size() <= STRIP_PARTS);
+  dispatch(products, products.size(), {}, input, recorder);
+}
+
+void record_strip_pair(const MatrixProduct& gate, const MatrixProduct& up,
+                       graph::ActivationKind activation, const MatrixInput& input,
+                       Recorder& recorder) {
+  // The kernel writes what comes of both where the first goes.
+  std::array products{gate, up};
+  products[0].residual = up.residual;
+  products[0].y = up.y;
+  StripParams params{.is_pair = 1, .activation = static_cast<u32>(activation)};
+  if (up.experts) {
+    params.first_row[1] = static_cast<u32>(up.experts->first_row);
+  }
+  dispatch(products, 1, params, input, recorder);
+}
+
+}  // namespace hearth::backend::gpu

@@ -1,0 +1,288 @@
+#pragma once
+/// Tiles of a matrix: 16 rows by one block of 256 weights, which a simdgroup holds in registers as
+/// they are stored, and multiplies with blocks of up to eight rows of codes by integer tiles
+/// (dialect/dialect.h). Any order of k gives the same exact sums, so lane 4 g + q takes of rows g
+/// and g + 8 the bytes 8 q ... 8 q + 7 of each run of 32: one load.
+
+#include "backend/gpu/dialect/dialect.h"
+
+namespace hearth::backend::gpu {
+
+#define STRIP_ROWS 16
+#define STRIP_COLUMNS 8  // rows of codes
+
+// Blocks of codes in shared memory: words 2 q and 2 q + 1 of both halves of 64 values lie together.
+// After the blocks of a row a gap, so that rows meet different banks.
+#define STRIP_BLOCK_WORDS 64
+#define STRIP_ROW_GAP 16
+/// The sums of 16 codes each, as low six bits and the rest: bytes, first all low ones.
+#define STRIP_DIGIT_BYTES 32
+
+/// Of rows g and g + 8.
+struct StripTile {
+  u32x4 head[2];  // scales: Q4_K and Q5_K also both factors of the block
+  u32x2 low[8];   // four bits of each code, four words for a row
+  u32x2 high[4];  // more bits
+  u32 factor[2];  // of the block, where it is not in `head`
+};
+
+/// Where the lane's two blocks begin.
+struct StripPlace {
+  u64 row0;
+  u64 row8;
+};
+
+/// What a tile says of rows g and g + 8 and columns 2 q and 2 q + 1, in the order of sums of a
+/// tile.
+struct StripProduct {
+  i32 values[4];
+  i32 offsets[4];
+  f32 factors[2];         // of values, for each row
+  f32 offset_factors[2];  // of offsets
+};
+
+/// The lane's share of a block of codes: of the column that is its own.
+struct StripCodes {
+  u32 lane;
+  bool has_column;
+  u32 low_digits;
+  u32 high_digits;
+};
+
+DEVICE_FN StripCodes strip_codes(SHARED(const u8) digits, bool has_column, u32 lane) {
+  StripCodes codes = {lane, has_column, 0, 0};
+  if (has_column) {
+    codes.low_digits = words(digits)[lane % 4];
+    codes.high_digits = words(digits)[4 + lane % 4];
+  }
+  return codes;
+}
+
+/// Pair i of runs of 32 codes.
+DEVICE_FN u32x4 strip_pair(SHARED(const u32) x, THREAD_REF(const StripCodes) codes, u32 i) {
+  u32x4 pair = {0, 0, 0, 0};
+  if (codes.has_column) {
+    pair = load4(x + 16 * i + 4 * (codes.lane % 4));
+  }
+  return pair;
+}
+
+DEVICE_FN i32 unsigned_byte(u32 word, u32 i) {
+  return i32((word >> (8u * i)) & 255u);
+}
+DEVICE_FN i32 signed_byte_of(u32 word, u32 i) {
+  return i32(word << (24u - 8u * i)) >> 24;
+}
+
+/// The sum over k of a byte for each 16 codes times their sum: `row0` and `row8` are the lane's
+/// four bytes, unsigned or signed.
+DEVICE_FN void multiply_sums(u32 row0, u32 row8, THREAD_REF(const StripCodes) codes, bool is_signed,
+                             THREAD(i32) results) {
+  i32 low[4] = {0, 0, 0, 0};
+  i32 high[4] = {0, 0, 0, 0};
+  const u32x4 tile = {row0, row8, 0, 0};
+  if (is_signed) {
+    add_tile_product_i8(low, tile, codes.low_digits, 0, codes.lane);
+    add_tile_product_i8(high, tile, codes.high_digits, 0, codes.lane);
+  } else {
+    add_tile_product_u8(low, tile, codes.low_digits, 0, codes.lane);
+    add_tile_product_u8(high, tile, codes.high_digits, 0, codes.lane);
+  }
+  UNROLL for (u32 i = 0; i < 4; ++i) {
+    results[i] = 64 * high[i] + low[i];
+  }
+}
+
+// Q4_K and Q5_K (quant/types/k_scales.h): eight scales and eight minima of six bits.
+
+struct SixBitScales {
+  u32 scales[2];  // four bytes each
+  u32 minima[2];
+};
+
+DEVICE_FN SixBitScales six_bit_scales(u32x4 head) {
+  SixBitScales result;
+  result.scales[0] = head.y & 0x3f3f3f3fu;
+  result.scales[1] = (head.w & 0x0f0f0f0fu) | ((head.y >> 2) & 0x30303030u);
+  result.minima[0] = head.z & 0x3f3f3f3fu;
+  result.minima[1] = ((head.w >> 4) & 0x0f0f0f0fu) | ((head.z >> 2) & 0x30303030u);
+  return result;
+}
+
+/// Minima 2 q and 2 q + 1, each for two runs of 16 codes.
+DEVICE_FN u32 lane_minima(THREAD_REF(const SixBitScales) scales, u32 lane) {
+  const u32 four = lane % 4 < 2u ? scales.minima[0] : scales.minima[1];
+  return pick_bytes(four, 0, lane % 2 == 0u ? 0x1100u : 0x3322u);
+}
+
+DEVICE_FN void set_k_factors(THREAD_REF(const StripTile) tile, THREAD_REF(StripProduct) product) {
+  UNROLL for (u32 r = 0; r < 2; ++r) {
+    product.factors[r] = to_f32(f16_of_bits(tile.head[r].x & 0xffffu));
+    product.offset_factors[r] = -to_f32(f16_of_bits(tile.head[r].x >> 16));
+  }
+}
+
+DEVICE_FN void q4_k_tile_load(DEVICE(const u8) weight, StripPlace place, u32 lane,
+                              THREAD_REF(StripTile) tile) {
+  UNROLL for (u32 r = 0; r < 2; ++r) {
+    DEVICE(const u32) block = words(weight + (r == 0 ? place.row0 : place.row8));
+    tile.head[r] = load4(block);
+    UNROLL for (u32 i = 0; i < 4; ++i) {
+      tile.low[4 * r + i] = load2(block + (4 + 8 * i + 2 * (lane % 4)));
+    }
+  }
+}
+
+DEVICE_FN void q5_k_tile_load(DEVICE(const u8) weight, StripPlace place, u32 lane,
+                              THREAD_REF(StripTile) tile) {
+  UNROLL for (u32 r = 0; r < 2; ++r) {
+    DEVICE(const u32) block = words(weight + (r == 0 ? place.row0 : place.row8));
+    tile.head[r] = load4(block);
+    tile.high[r] = load2(block + (4 + 2 * (lane % 4)));
+    UNROLL for (u32 i = 0; i < 4; ++i) {
+      tile.low[4 * r + i] = load2(block + (12 + 8 * i + 2 * (lane % 4)));
+    }
+  }
+}
+
+/// Codes of run 2 i of 32, and of run 2 i + 1, whose products are that many times too large.
+DEVICE_FN u32 q4_k_even(u32 low, u32, u32) {
+  return low & 0x0f0f0f0fu;
+}
+DEVICE_FN u32 q4_k_odd(u32 low, u32, u32) {
+  return low & 0xf0f0f0f0u;
+}
+#define q4_k_odd_shift 4
+DEVICE_FN u32 q5_k_even(u32 low, u32 high, u32 i) {
+  return (low & 0x0f0f0f0fu) | (((high >> (2 * i)) & 0x01010101u) << 4);
+}
+DEVICE_FN u32 q5_k_odd(u32 low, u32 high, u32 i) {
+  return ((low >> 4) & 0x0f0f0f0fu) | (((high >> (2 * i + 1)) & 0x01010101u) << 4);
+}
+#define q5_k_odd_shift 0
+
+#define K_RUN(format, parity, i)                              \
+  {format##_##parity(tile.low[i].x, tile.high[0].x, i),       \
+   format##_##parity(tile.low[4 + (i)].x, tile.high[1].x, i), \
+   format##_##parity(tile.low[i].y, tile.high[0].y, i),       \
+   format##_##parity(tile.low[4 + (i)].y, tile.high[1].y, i)}
+
+#define K_TILE_MULTIPLY(format)                                                                  \
+  DEVICE_FN void format##_tile_multiply(THREAD_REF(const StripTile) tile, SHARED(const u32) x,   \
+                                        THREAD_REF(const StripCodes) codes,                      \
+                                        THREAD_REF(StripProduct) product) {                      \
+    const SixBitScales scales[2] = {six_bit_scales(tile.head[0]), six_bit_scales(tile.head[1])}; \
+    multiply_sums(lane_minima(scales[0], codes.lane), lane_minima(scales[1], codes.lane), codes, \
+                  false, product.offsets);                                                       \
+    i32 evens[4] = {0, 0, 0, 0};                                                                 \
+    i32 odds[4] = {0, 0, 0, 0};                                                                  \
+    UNROLL for (u32 i = 0; i < 4; ++i) {                                                         \
+      const u32x4 pair = strip_pair(x, codes, i);                                                \
+      i32 even[4] = {0, 0, 0, 0};                                                                \
+      i32 odd[4] = {0, 0, 0, 0};                                                                 \
+      const u32x4 even_codes = K_RUN(format, even, i);                                           \
+      const u32x4 odd_codes = K_RUN(format, odd, i);                                             \
+      add_tile_product_u8(even, even_codes, pair.x, pair.y, codes.lane);                         \
+      add_tile_product_u8(odd, odd_codes, pair.z, pair.w, codes.lane);                           \
+      UNROLL for (u32 j = 0; j < 4; ++j) {                                                       \
+        const u32 four = scales[j / 2].scales[i / 2];                                            \
+        evens[j] += even[j] * unsigned_byte(four, 2 * (i % 2));                                  \
+        odds[j] += odd[j] * unsigned_byte(four, 2 * (i % 2) + 1);                                \
+      }                                                                                          \
+    }                                                                                            \
+    UNROLL for (u32 j = 0; j < 4; ++j) {                                                         \
+      product.values[j] = evens[j] + (odds[j] >> format##_odd_shift);                            \
+    }                                                                                            \
+    set_k_factors(tile, product);                                                                \
+  }
+
+K_TILE_MULTIPLY(q4_k)
+K_TILE_MULTIPLY(q5_k)
+
+// Q6_K: sixteen scales of eight bits; blocks begin at even bytes.
+
+/// Two or four words from byte `at` on.
+DEVICE_FN u32x2 load2_anywhere(DEVICE(const u8) weight, u64 at) {
+  DEVICE(const u32) from = words(weight) + at / 4;
+  const u32 shift = 8 * u32(at % 4);
+  const u32 middle = from[1];
+  const u32x2 result = {u32((u64(middle) << 32 | from[0]) >> shift),
+                        u32((u64(from[2]) << 32 | middle) >> shift)};
+  return result;
+}
+
+DEVICE_FN void q6_k_tile_load(DEVICE(const u8) weight, StripPlace place, u32 lane,
+                              THREAD_REF(StripTile) tile) {
+  const u32 in_run = 8 * (lane % 4);
+  UNROLL for (u32 r = 0; r < 2; ++r) {
+    const u64 block = r == 0 ? place.row0 : place.row8;
+    UNROLL for (u32 half_block = 0; half_block < 2; ++half_block) {
+      UNROLL for (u32 i = 0; i < 2; ++i) {
+        tile.low[4 * r + 2 * half_block + i] =
+            load2_anywhere(weight, block + (64 * half_block + 32 * i + in_run));
+      }
+      tile.high[2 * r + half_block] =
+          load2_anywhere(weight, block + (128 + 32 * half_block + in_run));
+    }
+    // What lies behind the scales is their factor, and then perhaps nothing.
+    const u32x2 first = load2_anywhere(weight, block + 192);
+    DEVICE(const u16) ends = halfwords(weight) + (block + 200) / 2;
+    tile.head[r].x = first.x;
+    tile.head[r].y = first.y;
+    tile.head[r].z = ends[0] | u32(ends[1]) << 16;
+    tile.head[r].w = ends[2] | u32(ends[3]) << 16;
+    tile.factor[r] = ends[4];
+  }
+}
+
+/// Codes of run i of 32.
+DEVICE_FN u32 q6_k_codes(u32 low, u32 high, u32 i) {
+  return ((low >> (4 * (i % 4 / 2))) & 0x0f0f0f0fu) |
+         (((high >> (2 * (i % 4))) & 0x03030303u) << 4);
+}
+
+DEVICE_FN u32 word_of(u32x4 four, u32 i) {
+  return i < 2u ? (i == 0u ? four.x : four.y) : (i == 2u ? four.z : four.w);
+}
+
+DEVICE_FN void q6_k_tile_multiply(THREAD_REF(const StripTile) tile, SHARED(const u32) x,
+                                  THREAD_REF(const StripCodes) codes,
+                                  THREAD_REF(StripProduct) product) {
+  const u32 q = codes.lane % 4;
+  const u32 scales[2][4] = {{tile.head[0].x, tile.head[0].y, tile.head[0].z, tile.head[0].w},
+                            {tile.head[1].x, tile.head[1].y, tile.head[1].z, tile.head[1].w}};
+  // Codes are 32 less than what is stored.
+  i32 less[4];
+  multiply_sums(word_of(tile.head[0], q), word_of(tile.head[1], q), codes, true, less);
+  UNROLL for (u32 j = 0; j < 4; ++j) {
+    product.values[j] = -32 * less[j];
+    product.offsets[j] = 0;
+  }
+  UNROLL for (u32 i = 0; i < 8; ++i) {
+    const u32x4 pair = strip_pair(x, codes, i / 2);
+    const u32 b_low = i % 2 == 0u ? pair.x : pair.z;
+    const u32 b_high = i % 2 == 0u ? pair.y : pair.w;
+    const u32 at = 2 * (i / 4) + i % 2;
+    const u32x2 low[2] = {tile.low[at], tile.low[4 + at]};
+    const u32x2 high[2] = {tile.high[i / 4], tile.high[2 + i / 4]};
+    const u32x4 tile_codes = {
+        q6_k_codes(low[0].x, high[0].x, i), q6_k_codes(low[1].x, high[1].x, i),
+        q6_k_codes(low[0].y, high[0].y, i), q6_k_codes(low[1].y, high[1].y, i)};
+    // Lanes of either half of the 16 codes that share a scale.
+    i32 first[4] = {0, 0, 0, 0};
+    i32 second[4] = {0, 0, 0, 0};
+    add_tile_product_u8(first, tile_codes, q < 2u ? b_low : 0u, q < 2u ? b_high : 0u, codes.lane);
+    add_tile_product_u8(second, tile_codes, q < 2u ? 0u : b_low, q < 2u ? 0u : b_high, codes.lane);
+    UNROLL for (u32 j = 0; j < 4; ++j) {
+      const u32 four = scales[j / 2][i / 2];
+      product.values[j] += first[j] * signed_byte_of(four, 2 * (i % 2));
+      product.values[j] += second[j] * signed_byte_of(four, 2 * (i % 2) + 1);
+    }
+  }
+  UNROLL for (u32 r = 0; r < 2; ++r) {
+    product.factors[r] = to_f32(f16_of_bits(tile.factor[r]));
+    product.offset_factors[r] = 0.0f;
+  }
+}
+
+}  // namespace hearth::backend::gpu

@@ -1,0 +1,208 @@
+#include "backend/gpu/kernels/strips.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "tests/backend/gpu/kernels/weight_types.h"
+#include "tests/graph/tiny_model.h"
+
+namespace hearth::backend::gpu {
+namespace {
+
+using graph::ActivationKind;
+using graph::Matrix;
+using graph::random_matrix;
+using graph::run_op;
+
+constexpr u32 capacity = 5;  // rows that the buffers have room for, which is more than there are
+constexpr std::int64_t n_rows = 3;
+constexpr std::array<std::int64_t, STRIP_PARTS> n_outs{21, 9, 35};
+constexpr float eps = 1e-5f;
+
+/// Types of the three matrices.
+struct StripTypes {
+  std::string_view name;
+  std::array<std::string_view, STRIP_PARTS> types;
+};
+
+u32 number_of(std::string_view type) {
+  return type == "Q4_K" ? STRIP_Q4_K : (type == "Q5_K" ? STRIP_Q5_K : STRIP_Q6_K);
+}
+
+class GpuStrips : public testing::TestWithParam<StripTypes> {
+ protected:
+  [[nodiscard]] static DType dtype(std::size_t part) {
+    return quant::find(GetParam().types[part])->dtype;
+  }
+  graph::WeightId add_norm(std::int64_t n) { return weights_.add_uniform("norm", {n}, 0.5f, 1.5f); }
+  graph::WeightId add_matrix(std::int64_t out, std::int64_t in, std::size_t part = 0) {
+    return weights_.add("matrix", dtype(part), {out, in});
+  }
+  [[nodiscard]] Matrix op(const graph::AnyOp& op, const std::vector<Matrix>& inputs) const {
+    return run_op(op, weights_.table(), inputs).value();
+  }
+
+  static StripParams params_of(std::int64_t n) {
+    const auto width = static_cast<u32>(n);
+    StripParams params{.input = {.n = width, .block = 256, .period = width, .width = width}};
+    params.group_rows = 2;
+    return params;
+  }
+
+  /// The three results for up to three matrices; what is empty is absent.
+  struct Operands {
+    std::vector<float> norm, gate, routing, row_gate, residual;
+    std::vector<graph::WeightId> matrices;
+  };
+  std::vector<Contents> run(const StripParams& params, const Matrix& x, const Operands& operands) {
+    const auto contents_of = [](const std::vector<float>& operand) {
+      return operand.empty() ? no_buffer() : contents(operand);
+    };
+    std::vector<Contents> buffers{counts(n_rows), contents(x.data), contents_of(operands.norm)};
+    buffers.push_back(contents_of(operands.gate));
+    buffers.push_back(contents_of(operands.routing));
+    buffers.push_back(contents_of(operands.row_gate));
+    buffers.push_back(contents_of(operands.residual));
+    StripParams launch = params;
+    u32 n_groups = 0;
+    for (std::size_t i = 0; i < STRIP_PARTS; ++i) {
+      const bool is_there = i < operands.matrices.size();
+      buffers.push_back(is_there ? weights_.bytes(operands.matrices[i]) : no_buffer());
+      launch.type[i] = is_there ? number_of(GetParam().types[i]) : 0;
+      launch.group_strips[i] = 2;
+      n_groups += params.is_pair != 0 && i == 1 ? 0 : (params.n_out[i] + 31) / 32;
+      launch.group_end[i] = n_groups;
+    }
+    const std::size_t y_rows = capacity * std::max(params.n_used, 1u);
+    for (const u32 n : params.n_out) {
+      buffers.push_back(n == 0 ? no_buffer() : poisoned(y_rows * n));
+    }
+    const Dim3 grid{n_groups, std::max(params.n_used, 1u),
+                    (capacity + params.group_rows - 1) / params.group_rows};
+    auto results = run_everywhere(
+        call(KernelId::strip_projection, std::move(buffers), launch, grid, {STRIP_THREADS}));
+    return {results.end() - STRIP_PARTS, results.end()};
+  }
+
+  graph::RandomWeights weights_{3};
+};
+
+TEST_P(GpuStrips, NormsItsInputAndMultipliesThreeMatrices) {
+  for (const std::int64_t n : {256, 768}) {
+    const auto norm = add_norm(n);
+    const Matrix x = random_matrix(n_rows, n, 4);
+    const Matrix normed = op(graph::RmsNorm{norm, eps}, {x});
+    StripParams params = params_of(n);
+    params.input.norm_run = static_cast<u32>(n);
+    params.input.eps = eps;
+    Operands operands;
+    operands.norm = values<float>(weights_.bytes(norm));
+    std::vector<Matrix> expected;
+    for (std::size_t i = 0; i < STRIP_PARTS; ++i) {
+      params.n_out[i] = static_cast<u32>(n_outs[i]);
+      operands.matrices.push_back(add_matrix(n_outs[i], n, i));
+      expected.push_back(op(graph::MatMul{operands.matrices.back(), {}}, {normed}));
+    }
+    const auto results = run(params, x, operands);
+    for (std::size_t i = 0; i < STRIP_PARTS; ++i) {
+      expect_bits(results[i], expected[i].data);
+    }
+  }
+}
+
+TEST_P(GpuStrips, GatesByRowThenAddsTheResidual) {
+  const auto matrix = add_matrix(n_outs[0], 512);
+  const Matrix x = random_matrix(n_rows, 512, 4);
+  const Matrix row_gate = random_matrix(n_rows, 1, 5);
+  const Matrix residual = random_matrix(n_rows, n_outs[0], 6);
+  const Matrix product = op(graph::MatMul{matrix, {}}, {x});
+  const Matrix factor = op(graph::Activation{ActivationKind::sigmoid}, {row_gate});
+  const Matrix expected = op(graph::Add{}, {residual, op(graph::Mul{}, {product, factor})});
+
+  StripParams params = params_of(512);
+  params.n_out[0] = static_cast<u32>(n_outs[0]);
+  params.has_row_gate = params.has_residual = 1;
+  params.row_activation = static_cast<u32>(ActivationKind::sigmoid);
+  Operands operands{.row_gate = row_gate.data, .residual = residual.data, .matrices = {matrix}};
+  expect_bits(run(params, x, operands)[0], expected.data);
+}
+
+TEST_P(GpuStrips, NormsHeadsAndGatesItsInput) {
+  constexpr graph::ColumnPattern pattern{.period = 96, .start = 32, .width = 64};
+  const auto norm = add_norm(64);
+  const auto matrix = add_matrix(n_outs[0], 512);
+  const Matrix x = random_matrix(n_rows, 512, 4);
+  const Matrix gate = random_matrix(n_rows, 512 / 64 * 96, 5);
+  const Matrix chosen = op(graph::Columns{pattern}, {gate});
+  const Matrix factor = op(graph::Activation{ActivationKind::silu}, {chosen});
+  const Matrix input = op(graph::Mul{}, {op(graph::RmsNorm{norm, eps}, {x}), factor});
+  const Matrix expected = op(graph::MatMul{matrix, {}}, {input});
+
+  StripParams params = params_of(512);
+  params.n_out[0] = static_cast<u32>(n_outs[0]);
+  params.input.norm_run = 64;
+  params.input.eps = eps;
+  params.input.has_gate = 1;
+  params.input.activation = static_cast<u32>(ActivationKind::silu);
+  params.input.gate_stride = static_cast<u32>(gate.features);
+  params.input.period = 96;
+  params.input.start = 32;
+  params.input.width = 64;
+  Operands operands;
+  operands.norm = values<float>(weights_.bytes(norm));
+  operands.gate = gate.data;
+  operands.matrices = {matrix};
+  expect_bits(run(params, x, operands)[0], expected.data);
+}
+
+TEST_P(GpuStrips, MultipliesGateAndUpOfTheChosenExperts) {
+  constexpr std::int64_t n_used = 2;
+  const std::int64_t n_out = n_outs[1];
+  const auto matrix = add_matrix(5 * 2 * n_out, 256);  // gate and up of five experts
+  graph::RandomWeights experts(3);
+  const auto both = experts.add("matrix", dtype(0), {5, 2 * n_out, 256});
+  experts.bytes(both) = weights_.bytes(matrix);
+  Matrix routing = random_matrix(n_rows, 2 * n_used, 9);
+  for (std::int64_t row = 0; row < n_rows; ++row) {
+    for (std::int64_t slot = 0; slot < n_used; ++slot) {
+      routing.data[static_cast<std::size_t>(row * 2 * n_used + slot)] =
+          static_cast<float>((3 * row + 4 * slot) % 5);
+    }
+  }
+  for (const std::int64_t n_inputs : {std::int64_t{1}, n_used}) {
+    const Matrix x = random_matrix(n_rows, 256 * n_inputs, 4);
+    const auto product = [&](std::int64_t first_row) {
+      return run_op(graph::ExpertMatMul{both, first_row, n_out}, experts.table(), {x, routing})
+          .value();
+    };
+    const Matrix factor = op(graph::Activation{ActivationKind::silu}, {product(0)});
+    const Matrix expected = op(graph::Mul{}, {factor, product(n_out)});
+
+    StripParams params = params_of(256);
+    params.group_rows = 1;
+    params.n_out[0] = params.n_out[1] = static_cast<u32>(n_out);
+    params.first_row[1] = static_cast<u32>(n_out);
+    params.is_pair = 1;
+    params.activation = static_cast<u32>(ActivationKind::silu);
+    params.n_used = static_cast<u32>(n_used);
+    params.expert_rows = 2 * static_cast<u32>(n_out);
+    params.has_x_per_slot = n_inputs == 1 ? 0 : 1;
+    Operands operands{.routing = routing.data, .matrices = {matrix, matrix}};
+    operands.routing.resize(capacity * 2 * n_used);
+    expect_bits(run(params, x, operands)[0], expected.data);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, GpuStrips,
+                         testing::Values(StripTypes{"Q4_K", {"Q4_K", "Q4_K", "Q4_K"}},
+                                         StripTypes{"Q5_K", {"Q5_K", "Q5_K", "Q5_K"}},
+                                         StripTypes{"Q6_K", {"Q6_K", "Q6_K", "Q6_K"}},
+                                         StripTypes{"Mixed", {"Q5_K", "Q4_K", "Q6_K"}}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+}  // namespace
+}  // namespace hearth::backend::gpu
