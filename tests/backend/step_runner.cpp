@@ -92,15 +92,18 @@ Logits run_schedule(Backend& backend, const graph::TinyModel& model, DType kv_dt
   const auto vocab = static_cast<std::size_t>(model.size().vocab);
   for (std::size_t begin = 0; begin < longest; begin += schedule.chunk) {
     const Step step = make_step(sequences, begin, schedule);
-    const auto logits = executable
-                            ->run({.tokens = step.tokens,
-                                   .positions = step.positions,
-                                   .sequences = step.sequences,
-                                   .logit_rows = step.logit_rows,
-                                   .block_tables = block_tables,
-                                   .table_stride = blocks_each,
-                                   .state_slots = state_slots})
-                            .value();
+    const auto run = executable->run({.tokens = step.tokens,
+                                      .positions = step.positions,
+                                      .sequences = step.sequences,
+                                      .logit_rows = step.logit_rows,
+                                      .block_tables = block_tables,
+                                      .table_stride = blocks_each,
+                                      .state_slots = state_slots});
+    if (!run) {
+      ADD_FAILURE() << run.error().message;
+      return collected;
+    }
+    const auto logits = run.value();
     HEARTH_ASSERT(logits.size() == step.logit_rows.size() * vocab);
     for (std::size_t i = 0; i < step.logit_rows.size(); ++i) {
       const auto row = static_cast<std::size_t>(step.logit_rows[i]);

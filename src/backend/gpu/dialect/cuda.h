@@ -125,6 +125,9 @@ DEVICE_FN void store4(u32* to, u32x4 value) {
 DEVICE_FN const u32* words(const u8* bytes) {
   return reinterpret_cast<const u32*>(bytes);
 }
+DEVICE_FN const f32* floats(const u8* bytes) {
+  return reinterpret_cast<const f32*>(bytes);
+}
 DEVICE_FN const u16* halfwords(const u8* bytes) {
   return reinterpret_cast<const u16*>(bytes);
 }

@@ -19,7 +19,7 @@
 ///             in kernels alone
 /// Memory      SHARED_ARRAY(T, name, n) at the top of a kernel; 32 KiB in all, undefined at first
 /// Vectors     f32x4 and u32x4 (.x .y .z .w), load4(), store4() at multiples of 16 bytes; u32x2
-///             and load2() at multiples of 8; words() and halfwords() of aligned bytes
+///             and load2() at multiples of 8; words(), halfwords() and floats() of aligned bytes
 /// Prefetch    prefetch(address): the bytes around it will be read soon; by devices that can
 /// Barriers    group_barrier() orders shared memory, group_barrier_device() device memory too,
 /// within

@@ -143,6 +143,9 @@ emulator::CheckedPointer<const u32, space> words(emulator::CheckedPointer<const 
   return bytes.template as<u32>();
 }
 
+DEVICE_FN DEVICE(const f32) floats(DEVICE(const u8) bytes) {
+  return bytes.template as<f32>();
+}
 template <emulator::AddressSpace space>
 emulator::CheckedPointer<const u16, space> halfwords(
     emulator::CheckedPointer<const u8, space> bytes) {

@@ -146,6 +146,9 @@ DEVICE_FN DEVICE(const u32) words(DEVICE(const u8) bytes) {
 DEVICE_FN SHARED(const u32) words(SHARED(const u8) bytes) {
   return (SHARED(const u32))bytes;
 }
+DEVICE_FN DEVICE(const f32) floats(DEVICE(const u8) bytes) {
+  return (DEVICE(const f32))bytes;
+}
 DEVICE_FN DEVICE(const u16) halfwords(DEVICE(const u8) bytes) {
   return (DEVICE(const u16))bytes;
 }

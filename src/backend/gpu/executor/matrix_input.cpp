@@ -35,8 +35,22 @@ InputParams MatrixInput::input_params(const Recorder& recorder) const {
   return params;
 }
 
+const graph::RmsNorm* MatrixInput::row_norm(const Recorder& recorder) const {
+  const bool is_of_rows =
+      norm_ && recorder.host_weight(norm_->weight).tensor.shape.back() == recorder.features(value_);
+  return is_of_rows && !gate_ ? &*norm_ : nullptr;
+}
+
 void MatrixInput::prepare_for(graph::WeightId matrix, Recorder& recorder) {
-  const std::int64_t block = activation_block(matrix, recorder);
+  prepare(activation_block(matrix, recorder), recorder);
+}
+
+BufferPart MatrixInput::floats(Recorder& recorder) {
+  prepare(0, recorder);
+  return forms_.at(0).front();
+}
+
+void MatrixInput::prepare(std::int64_t block, Recorder& recorder) {
   auto [entry, is_new] = forms_.try_emplace(block);
   if (!is_new) {
     return;
@@ -56,7 +70,8 @@ void MatrixInput::prepare_for(graph::WeightId matrix, Recorder& recorder) {
             recorder.scratch(n_values / quant::activation_sum_group * 2)};
   }
   std::vector<BufferPart> buffers{recorder.step().counts, recorder.value(value_),
-                                  norm_buffer(recorder), gate_buffer(recorder)};
+                                  norm_ ? recorder.weight(norm_->weight) : recorder.absent(),
+                                  gate_ ? recorder.value(gate_->value) : recorder.absent()};
   buffers.insert(buffers.end(), form.begin(), form.end());
   recorder.dispatch(
       block == 0 ? KernelId::float_input : KernelId::quantize_input, std::move(buffers), params,

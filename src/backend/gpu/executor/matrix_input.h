@@ -20,21 +20,22 @@ class MatrixInput {
   /// Records what brings the value into the form for that matrix, unless it is there already.
   void prepare_for(graph::WeightId matrix, Recorder& recorder);
 
+  /// The same for kernels that quantize for themselves: floats.
+  BufferPart floats(Recorder& recorder);
+
   /// The buffers that the product with that matrix reads: codes, scales and sums, or values.
   [[nodiscard]] const std::vector<BufferPart>& buffers(graph::WeightId matrix,
                                                        const Recorder& recorder) const;
   [[nodiscard]] graph::ValueId value() const { return value_; }
 
-  /// What kernels are told that prepare the value, and the buffers of its norm and its gate.
-  [[nodiscard]] InputParams input_params(const Recorder& recorder) const;
-  [[nodiscard]] BufferPart norm_buffer(const Recorder& recorder) const {
-    return norm_ ? recorder.weight(norm_->weight) : recorder.absent();
-  }
-  [[nodiscard]] BufferPart gate_buffer(const Recorder& recorder) const {
-    return gate_ ? recorder.value(gate_->value) : recorder.absent();
-  }
+  /// The norm, if it is all that becomes of the value, and of whole rows.
+  [[nodiscard]] const graph::RmsNorm* row_norm(const Recorder& recorder) const;
 
  private:
+  /// `block`: of values that share a scale; 0: floats.
+  void prepare(std::int64_t block, Recorder& recorder);
+  [[nodiscard]] InputParams input_params(const Recorder& recorder) const;
+
   graph::ValueId value_;
   std::optional<graph::RmsNorm> norm_;
   std::optional<plan::Gate> gate_;

@@ -47,8 +47,8 @@ Result<void> record_gated_products(MatrixProduct gate, MatrixProduct up,
   const auto type_of = [&recorder](const MatrixProduct& product) {
     return recorder.host_weight(product.weight).tensor.dtype;
   };
-  if (type_of(gate) == type_of(up) && takes_strips(gate, input, recorder) &&
-      takes_strips(up, input, recorder)) {
+  if (type_of(gate) == type_of(up) && type_of(gate) != DType::f32 &&
+      takes_strips(gate, input, recorder) && takes_strips(up, input, recorder)) {
     record_strip_pair(gate, up, activation, input, recorder);
     return {};
   }

@@ -6,11 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "backend/gpu/executor/few_rows.h"
 #include "backend/gpu/executor/matrix_product.h"
 #include "backend/gpu/executor/recorder.h"
 #include "backend/gpu/executor/strips.h"
-#include "backend/gpu/kernels/projection.h"
 #include "backend/gpu/kernels/strips.h"
 
 namespace hearth::backend::gpu {
@@ -50,7 +48,6 @@ Result<void> record_projection(const plan::Projection& projection, Recorder& rec
     return record_gated(projection, input, recorder);
   }
   std::vector<MatrixProduct> strips;
-  std::vector<MatrixProduct> few_rows;
   std::vector<MatrixProduct> others;
   for (const auto& part : projection.parts) {
     MatrixProduct product = product_of(part.matmul, recorder);
@@ -60,19 +57,13 @@ Result<void> record_projection(const plan::Projection& projection, Recorder& rec
     }
     product.residual = projection.residual;
     product.y = recorder.value(projection.has_one_output() ? projection.output : part.output);
-    auto& kind = takes_strips(product, input, recorder)     ? strips
-                 : takes_few_rows(product, input, recorder) ? few_rows
-                                                            : others;
-    kind.push_back(std::move(product));
+    (takes_strips(product, input, recorder) ? strips : others).push_back(std::move(product));
   }
   for (const auto& product : others) {
     input.prepare_for(product.weight, recorder);
   }
   for (const auto part : pieces_of(strips, STRIP_PARTS)) {
     record_strips(part, input, recorder);
-  }
-  for (const auto part : pieces_of(few_rows, PROJECTION_PARTS)) {
-    record_few_rows(part, input, recorder);
   }
   if (!others.empty()) {
     recorder.barrier();

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 
-#include "backend/gpu/kernels/strip_tile.h"
 #include "backend/gpu/kernels/strips.h"
 #include "base/assert.h"
 #include "base/checked.h"
@@ -22,9 +22,9 @@ struct StripType {
   DType dtype;
   u32 number;  // StripParams::type
 };
-constexpr std::array strip_types{StripType{quant::Q4_K::info.dtype, STRIP_Q4_K},
-                                 StripType{quant::Q5_K::info.dtype, STRIP_Q5_K},
-                                 StripType{quant::Q6_K::info.dtype, STRIP_Q6_K}};
+constexpr std::array strip_types{
+    StripType{quant::Q4_K::info.dtype, STRIP_Q4_K}, StripType{quant::Q5_K::info.dtype, STRIP_Q5_K},
+    StripType{quant::Q6_K::info.dtype, STRIP_Q6_K}, StripType{DType::f32, STRIP_F32}};
 
 std::optional<u32> strip_type(DType type) {
   const auto found = std::ranges::find(strip_types, type, &StripType::dtype);
@@ -40,90 +40,62 @@ u32 n_in(const MatrixProduct& product, const Recorder& recorder) {
   return static_cast<u32>(recorder.host_weight(product.weight).tensor.shape.back());
 }
 
-InputParams input_params(const MatrixProduct& product, const MatrixInput& input,
-                         const Recorder& recorder) {
-  InputParams params = input.input_params(recorder);
-  params.block = block_values;
-  const u32 n = n_in(product, recorder);
-  if (params.n != n) {  // a row for each slot
-    params.n = params.period = params.width = n;
-  }
-  return params;
-}
-
 /// Rows of the step that a threadgroup can multiply, 0 if it cannot.
-u32 rows_that_fit(const InputParams& input, bool is_pair) {
-  const u32 n_blocks = input.n / block_values;
+u32 rows_that_fit(u32 n, bool is_pair) {
+  const u32 n_blocks = n / block_values;
   const u32 n_units = is_pair ? 2 * n_blocks : n_blocks;
   u32 rows = std::min<u32>(STRIP_MAX_ROWS, STRIP_MAX_BLOCKS / n_blocks);
-  if (input.norm_run != 0) {
-    rows = std::min(rows, STRIP_MAX_RUNS / (input.n / input.norm_run));
-  }
   while (rows > 0 && STRIP_BLOCK_FLOATS(rows) * n_units > STRIP_WORK) {
     --rows;
   }
   return rows;
 }
 
+/// A matrix as the kernel's threadgroups share it.
 struct Part {
+  u32 type;
   u32 n_strips;
   u32 block_bytes;
 };
 
-/// Strips of each part for a threadgroup: as even in bytes as at most n_groups allow.
+Part part_of(const MatrixProduct& product, const Recorder& recorder) {
+  const DType dtype = type_of(product, recorder);
+  const u32 type = *strip_type(dtype);
+  const u32 strip_rows = type == STRIP_F32 ? STRIP_FLOAT_ROWS : STRIP_ROWS;
+  return {type, static_cast<u32>(ceil_div(product.n_out, strip_rows)),
+          static_cast<u32>(quant::info(dtype).block_bytes)};
+}
+
+/// Strips of each part for a threadgroup: as even in bytes as at most n_groups allow, but one of
+/// floats, whose chains of sums take longer than their bytes.
 std::array<u32, STRIP_PARTS> share_out(std::span<const Part> parts, u32 n_groups) {
   std::array<u32, STRIP_PARTS> shares{};
+  double all_bytes = 0;
+  for (const Part& part : parts) {
+    if (part.type == STRIP_F32) {
+      n_groups -= std::min(n_groups, part.n_strips);
+    } else {
+      all_bytes += static_cast<double>(part.n_strips) * part.block_bytes;
+    }
+  }
   const auto groups_with = [&](double bytes) {
     std::int64_t n = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      shares[i] = std::max(1u, static_cast<u32>(bytes / parts[i].block_bytes));
-      n += ceil_div(parts[i].n_strips, shares[i]);
+      const bool is_float = parts[i].type == STRIP_F32;
+      shares[i] = is_float ? 1 : std::max(1u, static_cast<u32>(bytes / parts[i].block_bytes));
+      n += is_float ? 0 : ceil_div(parts[i].n_strips, shares[i]);
     }
     return n;
   };
-  double bytes = 0;
-  for (const Part& part : parts) {
-    bytes += static_cast<double>(part.n_strips) * part.block_bytes / n_groups;
-  }
   const std::int64_t limit = std::max<std::int64_t>(n_groups, std::ssize(parts));
-  while (groups_with(bytes) > limit) {
+  for (double bytes = all_bytes / static_cast<double>(limit); groups_with(bytes) > limit;) {
     bytes *= 1.02;
   }
   return shares;
 }
 
-/// `products` in the order of the kernel's weights, `n_outputs` of which have strips of their own.
-void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, StripParams params,
-              const MatrixInput& input, Recorder& recorder) {
-  const MatrixProduct& first = products.front();
-  params.input = input_params(first, input, recorder);
-  params.group_rows = 1;
-  if (first.experts) {
-    params.n_used = recorder.features(first.experts->routing) / 2;
-    params.expert_rows = static_cast<u32>(recorder.host_weight(first.weight).tensor.shape[1]);
-    params.first_row[0] = static_cast<u32>(first.experts->first_row);
-    params.has_x_per_slot = first.experts->has_x_per_slot ? 1 : 0;
-  } else {
-    params.group_rows =
-        std::min(rows_that_fit(params.input, params.is_pair != 0), recorder.rows(input.value()));
-  }
-  params.has_row_gate = first.gate.kind == PRODUCT_ROW_GATE ? 1 : 0;
-  params.row_activation = static_cast<u32>(first.gate.activation);
-  params.has_residual = first.residual ? 1 : 0;
-
-  Dim3 grid{1, std::max(params.n_used, 1u),
-            static_cast<u32>(ceil_div(recorder.rows(input.value()), params.group_rows))};
-  std::vector<Part> parts;
-  for (std::size_t i = 0; i < products.size(); ++i) {
-    const DType type = type_of(products[i], recorder);
-    params.n_out[i] = static_cast<u32>(products[i].n_out);
-    params.type[i] = *strip_type(type);
-    if (i < n_outputs) {
-      parts.push_back({static_cast<u32>(ceil_div(products[i].n_out, STRIP_ROWS)),
-                       static_cast<u32>(quant::info(type).block_bytes)});
-    }
-  }
-  const u32 n_groups = std::max(recorder.device().compute_units / (grid.y * grid.z), 1u);
+/// Says which threadgroups multiply which matrix, and returns how many there are.
+u32 divide_strips(std::span<const Part> parts, u32 n_groups, StripParams& params) {
   const auto shares = share_out(parts, n_groups);
   u32 end = 0;
   for (std::size_t i = 0; i < STRIP_PARTS; ++i) {
@@ -133,13 +105,64 @@ void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, St
     }
     params.group_end[i] = end;
   }
-  grid.x = end;
+  return end;
+}
+
+/// What all products of a launch have in common.
+void set_common(const MatrixProduct& first, const MatrixInput& input, const Recorder& recorder,
+                StripParams& params) {
+  const bool is_pair = params.is_pair != 0;
+  params.axis = recorder.axis(input.value());
+  params.n = n_in(first, recorder);
+  if (const auto* norm = input.row_norm(recorder)) {
+    params.has_norm = 1;
+    params.eps = norm->eps;
+  }
+  params.group_rows = 1;
+  if (first.experts) {
+    params.n_used = recorder.features(first.experts->routing) / 2;
+    params.expert_rows = static_cast<u32>(recorder.host_weight(first.weight).tensor.shape[1]);
+    params.first_row[0] = static_cast<u32>(first.experts->first_row);
+    params.has_x_per_slot = first.experts->has_x_per_slot ? 1 : 0;
+  } else {
+    params.group_rows = std::min(rows_that_fit(params.n, is_pair), recorder.rows(input.value()));
+  }
+  const u32 n_units = params.n / block_values * (is_pair ? 2 : 1);
+  params.round_strips = STRIP_WORK / (STRIP_BLOCK_FLOATS(params.group_rows) * n_units);
+  params.has_row_gate = first.gate.kind == PRODUCT_ROW_GATE ? 1 : 0;
+  params.row_activation = static_cast<u32>(first.gate.activation);
+  params.has_residual = first.residual ? 1 : 0;
+}
+
+/// `products` in the order of the kernel's weights, `n_outputs` of which have strips of their own.
+void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, StripParams params,
+              MatrixInput& input, Recorder& recorder) {
+  const MatrixProduct& first = products.front();
+  set_common(first, input, recorder, params);
+  BufferPart x = recorder.value(input.value());
+  const auto* norm = input.row_norm(recorder);
+  if (norm == nullptr) {
+    x = input.floats(recorder);
+    recorder.barrier();
+  }
+  std::vector<Part> parts;
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    const Part part = part_of(products[i], recorder);
+    params.n_out[i] = static_cast<u32>(products[i].n_out);
+    params.type[i] = part.type;
+    if (i < n_outputs) {
+      parts.push_back(part);
+    }
+  }
+  Dim3 grid{1, std::max(params.n_used, 1u),
+            static_cast<u32>(ceil_div(recorder.rows(input.value()), params.group_rows))};
+  grid.x = divide_strips(parts, std::max(recorder.device().compute_units / (grid.y * grid.z), 1u),
+                         params);
 
   std::vector<BufferPart> buffers{
       recorder.step().counts,
-      recorder.value(input.value()),
-      input.norm_buffer(recorder),
-      input.gate_buffer(recorder),
+      std::move(x),
+      norm != nullptr ? recorder.weight(norm->weight) : recorder.absent(),
       first.experts ? recorder.value(first.experts->routing) : recorder.absent(),
       params.has_row_gate != 0 ? first.gate.value : recorder.absent(),
       first.residual ? recorder.value(*first.residual) : recorder.absent()};
@@ -157,21 +180,25 @@ void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, St
 
 bool takes_strips(const MatrixProduct& product, const MatrixInput& input,
                   const Recorder& recorder) {
+  const auto type = strip_type(type_of(product, recorder));
+  const u32 n = n_in(product, recorder);
+  const auto& shape = recorder.host_weight(product.weight).tensor.shape;
+  const std::int64_t row_bytes = quant::row_bytes(type_of(product, recorder), n);
   return recorder.device().has_integer_tiles && recorder.rows(input.value()) <= max_capacity &&
-         !product.bias && product.gate.kind != PRODUCT_ELEMENT_GATE &&
-         strip_type(type_of(product, recorder)) &&
-         rows_that_fit(input_params(product, input, recorder), /*is_pair=*/true) > 0;
+         !product.bias && product.gate.kind != PRODUCT_ELEMENT_GATE && type &&
+         n % block_values == 0 && rows_that_fit(n, /*is_pair=*/true) > 0 &&
+         shape[shape.rank() - 2] * row_bytes <= std::numeric_limits<u32>::max() &&
+         (*type != STRIP_F32 || (n <= STRIP_WORK && !product.experts));
 }
 
-void record_strips(std::span<const MatrixProduct> products, const MatrixInput& input,
+void record_strips(std::span<const MatrixProduct> products, MatrixInput& input,
                    Recorder& recorder) {
   HEARTH_ASSERT(products.size() <= STRIP_PARTS);
   dispatch(products, products.size(), {}, input, recorder);
 }
 
 void record_strip_pair(const MatrixProduct& gate, const MatrixProduct& up,
-                       graph::ActivationKind activation, const MatrixInput& input,
-                       Recorder& recorder) {
+                       graph::ActivationKind activation, MatrixInput& input, Recorder& recorder) {
   // The kernel writes what comes of both where the first goes.
   std::array products{gate, up};
   products[0].residual = up.residual;

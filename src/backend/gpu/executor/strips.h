@@ -1,5 +1,5 @@
 #pragma once
-/// Products of few rows with matrices of blocks, in launches that prepare their input themselves
+/// Products of few rows in launches that norm and quantize their input themselves
 /// (kernels/strips.h).
 
 #include <span>
@@ -14,12 +14,10 @@ namespace hearth::backend::gpu {
 
 /// Records products of one input, each of which takes strips: one, or up to STRIP_PARTS without
 /// gate and residual.
-void record_strips(std::span<const MatrixProduct> products, const MatrixInput& input,
-                   Recorder& recorder);
+void record_strips(std::span<const MatrixProduct> products, MatrixInput& input, Recorder& recorder);
 
 /// Records activation(gate) * up, both of which take strips and have one type; to where `up` goes.
 void record_strip_pair(const MatrixProduct& gate, const MatrixProduct& up,
-                       graph::ActivationKind activation, const MatrixInput& input,
-                       Recorder& recorder);
+                       graph::ActivationKind activation, MatrixInput& input, Recorder& recorder);
 
 }  // namespace hearth::backend::gpu

@@ -64,7 +64,6 @@
   X(product_q5_k)             \
   X(product_q6_k)             \
   X(product_q8_0)             \
-  X(projection_f32)           \
   X(quantize_input)           \
   X(read_stream_u32)          \
   X(rms_norm_f32)             \

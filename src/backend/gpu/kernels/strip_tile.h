@@ -5,10 +5,10 @@
 /// and g + 8 the bytes 8 q ... 8 q + 7 of each run of 32: one load.
 
 #include "backend/gpu/dialect/dialect.h"
+#include "backend/gpu/kernels/strips.h"
 
 namespace hearth::backend::gpu {
 
-#define STRIP_ROWS 16
 #define STRIP_COLUMNS 8  // rows of codes
 
 // Blocks of codes in shared memory: words 2 q and 2 q + 1 of both halves of 64 values lie together.
@@ -26,10 +26,10 @@ struct StripTile {
   u32 factor[2];  // of the block, where it is not in `head`
 };
 
-/// Where the lane's two blocks begin.
+/// Where the lane's two blocks begin, in bytes of the matrix.
 struct StripPlace {
-  u64 row0;
-  u64 row8;
+  u32 row0;
+  u32 row8;
 };
 
 /// What a tile says of rows g and g + 8 and columns 2 q and 2 q + 1, in the order of sums of a
@@ -202,9 +202,9 @@ K_TILE_MULTIPLY(q5_k)
 // Q6_K: sixteen scales of eight bits; blocks begin at even bytes.
 
 /// Two or four words from byte `at` on.
-DEVICE_FN u32x2 load2_anywhere(DEVICE(const u8) weight, u64 at) {
+DEVICE_FN u32x2 load2_anywhere(DEVICE(const u8) weight, u32 at) {
   DEVICE(const u32) from = words(weight) + at / 4;
-  const u32 shift = 8 * u32(at % 4);
+  const u32 shift = 8 * (at % 4);
   const u32 middle = from[1];
   const u32x2 result = {u32((u64(middle) << 32 | from[0]) >> shift),
                         u32((u64(from[2]) << 32 | middle) >> shift)};
@@ -215,7 +215,7 @@ DEVICE_FN void q6_k_tile_load(DEVICE(const u8) weight, StripPlace place, u32 lan
                               THREAD_REF(StripTile) tile) {
   const u32 in_run = 8 * (lane % 4);
   UNROLL for (u32 r = 0; r < 2; ++r) {
-    const u64 block = r == 0 ? place.row0 : place.row8;
+    const u32 block = r == 0 ? place.row0 : place.row8;
     UNROLL for (u32 half_block = 0; half_block < 2; ++half_block) {
       UNROLL for (u32 i = 0; i < 2; ++i) {
         tile.low[4 * r + 2 * half_block + i] =
@@ -282,6 +282,34 @@ DEVICE_FN void q6_k_tile_multiply(THREAD_REF(const StripTile) tile, SHARED(const
   UNROLL for (u32 r = 0; r < 2; ++r) {
     product.factors[r] = to_f32(f16_of_bits(tile.factor[r]));
     product.offset_factors[r] = 0.0f;
+  }
+}
+
+// By StripParams::type.
+
+DEVICE_FN u32 strip_block_bytes(u32 type) {
+  return type == STRIP_Q4_K ? 144u : (type == STRIP_Q5_K ? 176u : 210u);
+}
+
+DEVICE_FN void tile_load(u32 type, DEVICE(const u8) weight, StripPlace place, u32 lane,
+                         THREAD_REF(StripTile) tile) {
+  if (type == STRIP_Q4_K) {
+    q4_k_tile_load(weight, place, lane, tile);
+  } else if (type == STRIP_Q5_K) {
+    q5_k_tile_load(weight, place, lane, tile);
+  } else {
+    q6_k_tile_load(weight, place, lane, tile);
+  }
+}
+
+DEVICE_FN void tile_multiply(u32 type, THREAD_REF(const StripTile) tile, SHARED(const u32) x,
+                             THREAD_REF(const StripCodes) codes, THREAD_REF(StripProduct) product) {
+  if (type == STRIP_Q4_K) {
+    q4_k_tile_multiply(tile, x, codes, product);
+  } else if (type == STRIP_Q5_K) {
+    q5_k_tile_multiply(tile, x, codes, product);
+  } else {
+    q6_k_tile_multiply(tile, x, codes, product);
   }
 }
 

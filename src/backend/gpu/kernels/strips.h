@@ -1,51 +1,61 @@
 #pragma once
-/// Products of few rows with what makes their input, in one launch: a threadgroup norms, gates and
+/// Products of few rows with what makes their input, in one launch: a threadgroup norms and
 /// quantizes the rows for itself (kernels/input.h), which costs less than a launch, while its first
 /// weights are on their way. The same results as quantize_input and product_<type>, which take all
 /// other cases.
 
-#include "backend/gpu/kernels/input.h"
+#include "backend/gpu/dialect/scalars.h"
 
 namespace hearth::backend::gpu {
 
 #define STRIP_THREADS 512
 #define STRIP_SIMDGROUPS (STRIP_THREADS / 32)
-#define STRIP_PARTS 3
-#define STRIP_MAX_BLOCKS 56  // of 256 values of all rows of a threadgroup
-#define STRIP_MAX_RUNS 256   // of the norm, likewise
+#define STRIP_PARTS 4
 #define STRIP_MAX_ROWS 8     // of the step that a threadgroup multiplies
+#define STRIP_MAX_BLOCKS 56  // of 256 values of all rows of a threadgroup
 
 // StripParams::type
 #define STRIP_Q4_K 0
 #define STRIP_Q5_K 1
 #define STRIP_Q6_K 2
+#define STRIP_F32 3
+
+// Rows of a matrix in a strip.
+#define STRIP_ROWS 16
+#define STRIP_FLOAT_ROWS 8
 
 /// Floats of work that what blocks of one strip say takes before it is added up.
 #define STRIP_WORK 3072
 #define STRIP_BLOCK_FLOATS(n_rows) (32 * (n_rows) + 32)
 
-/// Up to three matrices multiply one input; with is_pair the first two, of one type, are gate and
-/// up, and y0 = activation(gate) * up. A strip is 16 rows of a matrix, of a pair 16 of both.
-/// Buffers: counts, x f32 [x rows, n], norm, gate (of the input), routing f32 [capacity of rows, 2
-/// n_used], row_gate f32 [rows], residual f32 [y rows, n_out], weight0 ... weight2, y0 ... y2 f32
-/// [y rows, n_out]. For an absent buffer any other may be bound that is only read, or for y1 and
-/// y2, that nobody uses. With experts (n_used > 0) weights are [experts, expert_rows, n], of which
-/// rows [first_row, first_row + n_out) of an expert are multiplied; y row is row * n_used + slot,
-/// and so is an x row with has_x_per_slot.
+/// Up to four matrices multiply one input, normed as a whole row with has_norm; with is_pair the
+/// first two, of one type, are gate and up, and y0 = activation(gate) * up. A strip is 16 rows of a
+/// matrix, of a pair 16 of both, of floats 8.
+/// Buffers: counts, x f32 [x rows, n], norm f32 [n], routing f32 [capacity of rows, 2 n_used],
+/// row_gate f32 [rows], residual f32 [y rows, n_out], weight0 ... weight3, y0 ... y3 f32 [y rows,
+/// n_out]. For an absent buffer any other may be bound that is only read, or for y1 ... y3, that
+/// nobody uses. With experts (n_used > 0) weights are [experts, expert_rows, n], of which rows
+/// [first_row, first_row + n_out) of an expert are multiplied; y row is row * n_used + slot, and so
+/// is an x row with has_x_per_slot.
 ///
 /// Threadgroup g.x takes group_strips of the strips of the first part with g.x < group_end, after
-/// those of the threadgroups before it. Grid (group_end of the last part, max(n_used, 1),
-/// ceil(capacity / group_rows)). For r = group_rows: r <= STRIP_MAX_ROWS, n / 256 * r <=
-/// STRIP_MAX_BLOCKS, runs of the norm times r <= STRIP_MAX_RUNS, and STRIP_BLOCK_FLOATS(r) times
-/// n / 256, twice that for a pair, <= STRIP_WORK.
+/// those of the threadgroups before it; of floats that is one. Grid (group_end of the last part,
+/// max(n_used, 1), ceil(capacity / group_rows)). n is a multiple of 256, at most STRIP_WORK with a
+/// matrix of floats; a matrix, of experts that of one, has less than 4 GiB. For r = group_rows: r
+/// <= STRIP_MAX_ROWS, n / 256 * r <= STRIP_MAX_BLOCKS, and STRIP_BLOCK_FLOATS(r) times n / 256,
+/// twice that for a pair, times round_strips <= STRIP_WORK.
 struct StripParams {
-  InputParams input;  // n: values of one x row
+  u32 axis;  // whose rows: 0 of the step, 1 of its logits
+  u32 n;
+  u32 has_norm;
+  f32 eps;
   u32 n_out[STRIP_PARTS];
   u32 type[STRIP_PARTS];
   u32 group_end[STRIP_PARTS];
   u32 group_strips[STRIP_PARTS];
   u32 first_row[2];
-  u32 group_rows;  // of the step: 1 with experts
+  u32 group_rows;    // of the step: 1 with experts
+  u32 round_strips;  // whose terms fit into work
   u32 is_pair;
   u32 activation;  // of the pair, graph::ActivationKind
   u32 has_row_gate;
