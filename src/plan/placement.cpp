@@ -51,13 +51,15 @@ std::int64_t best_fit(std::vector<Range>& live, std::int64_t bytes) {
 
 }  // namespace
 
-std::int64_t place_values(Plan& plan) {
+std::int64_t place_values(Plan& plan, std::size_t merged_launches) {
   const auto last = last_reads(plan);
   plan.placements.assign(plan.values.size(), {});
   std::int64_t arena_bytes = 0;
   std::vector<graph::ValueId> alive;
   for (std::size_t i = 0; i < plan.launches.size(); ++i) {
-    std::erase_if(alive, [&](graph::ValueId value) { return last[graph::index(value)] < i; });
+    const std::size_t first_running = i < merged_launches ? 0 : i + 1 - merged_launches;
+    std::erase_if(alive,
+                  [&](graph::ValueId value) { return last[graph::index(value)] < first_running; });
     for (const auto value : writes(plan.launches[i])) {
       const auto& desc = plan.values[graph::index(value)];
       const auto bytes =

@@ -123,7 +123,7 @@ Plan make_plan(const graph::Graph& graph, const graph::WeightTable& weights,
   }
   Plan plan{graph.bucket, graph.values, std::move(draft.launches), {}, graph.logits, {}};
   plan.cost = count_cost(plan, weights, options.kv_dtype);
-  plan.cost.arena_bytes = place_values(plan);
+  plan.cost.arena_bytes = place_values(plan, options.merged_launches);
   return plan;
 }
 

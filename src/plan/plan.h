@@ -54,6 +54,9 @@ struct StepCost {
 struct Options {
   bool fuse = true;  // off: every node is a launch of its own (reference interpreter, debugging)
   DType kv_dtype = DType::f16;
+  /// Neighbouring launches that an executor may run as one: the values that they read keep their
+  /// places until all of them have run.
+  std::size_t merged_launches = 1;
 };
 
 /// A fixed list of launches with every buffer placed. Nothing in it depends on the step: lengths,

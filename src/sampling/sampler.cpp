@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/fail.h"
+#include "sampling/largest_logit.h"
 #include "sampling/random.h"
 #include "sampling/stages/all_stages.h"
 
@@ -13,13 +14,9 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Minus infinity is a ban and passes; NaN and plus infinity are a computation gone wrong.
-Result<void> check(std::span<const float> logits, std::int64_t position) {
-  const auto is_wrong = [](float logit) { return !(logit < infinity); };
-  const auto wrong = std::find_if(logits.begin(), logits.end(), is_wrong);
-  if (wrong == logits.end()) {
-    return {};
-  }
+Failure not_a_number(std::span<const float> logits, std::int64_t position) {
+  const auto wrong =
+      std::ranges::find_if(logits, [](float logit) { return !(logit < infinity); });
   return fail(ErrorCode::internal, "position {}: the logit of token {} is {}, expected a number",
               position, wrong - logits.begin(), *wrong);
 }
@@ -27,15 +24,6 @@ Result<void> check(std::span<const float> logits, std::int64_t position) {
 Failure nothing_left(std::int64_t position) {
   return fail(ErrorCode::internal, "position {}: every token is banned (all logits are -infinity)",
               position);
-}
-
-/// The lowest id among the largest logits.
-Result<Choice> choose_greedily(std::span<const float> logits, std::int64_t position) {
-  const auto best = std::max_element(logits.begin(), logits.end());
-  if (best == logits.end() || *best == -infinity) {
-    return nothing_left(position);
-  }
-  return Choice{.token = TokenId{static_cast<std::int32_t>(best - logits.begin())}};
 }
 
 /// Inverts the cumulative distribution over ascending token ids at `uniform_number` in [0, 1).
@@ -61,19 +49,30 @@ Sampler::Sampler(std::size_t n_vocab) : logits_(n_vocab), counter_(n_vocab), can
 Result<Choice> Sampler::sample(const SamplingParams& params, std::span<const float> logits,
                                const History& history, std::int64_t position) {
   HEARTH_ASSERT(logits.size() == logits_.size());
-  HEARTH_TRY(check(logits, position));
-  std::copy(logits.begin(), logits.end(), logits_.begin());
-  for (const LogitStage& stage : logit_stages) {
-    stage.apply(params, history, counter_, logits_);
+  // Minus infinity is a ban and passes; NaN and plus infinity are a computation gone wrong.
+  LargestLogit largest = largest_logit(logits);
+  if (!largest.are_numbers) {
+    return not_a_number(logits, position);
   }
-  HEARTH_TRY(check(logits_, position));  // an edit of a huge logit may have overflowed
-  if (params.temperature <= 0.0) {
-    return choose_greedily(logits_, position);
+  std::span<const float> edited = logits;
+  if (edits_logits(params)) {
+    std::ranges::copy(logits, logits_.begin());
+    for (const LogitStage& stage : logit_stages) {
+      stage.apply(params, history, counter_, logits_);
+    }
+    edited = logits_;
+    largest = largest_logit(edited);
+    if (!largest.are_numbers) {  // an edit of a huge logit has overflowed
+      return not_a_number(edited, position);
+    }
   }
-  candidates_.assign(logits_);
-  if (candidates_.size() == 0) {
+  if (largest.logit == -infinity) {
     return nothing_left(position);
   }
+  if (params.temperature <= 0.0) {
+    return Choice{.token = TokenId{static_cast<std::int32_t>(largest.index)}};
+  }
+  candidates_.assign(edited);
   for (const CandidateStage& stage : candidate_stages) {
     stage.apply(params, candidates_);
   }

@@ -53,8 +53,11 @@ bool overlap(const Placement& a, const Placement& b) {
   return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
 
-void expect_no_overlap_in_time_and_space(const Plan& plan) {
-  const auto alive = lifetimes(plan);
+void expect_no_overlap_in_time_and_space(const Plan& plan, std::size_t merged_launches = 1) {
+  auto alive = lifetimes(plan);
+  for (Lifetime& lifetime : alive) {
+    lifetime.end += merged_launches - 1;
+  }
   for (std::size_t a = 0; a < plan.values.size(); ++a) {
     for (std::size_t b = 0; b < a; ++b) {
       if (plan.placements[a].offset >= 0 && plan.placements[b].offset >= 0 &&
@@ -67,8 +70,10 @@ void expect_no_overlap_in_time_and_space(const Plan& plan) {
 
 RC_GTEST_PROP(Placement, NeverOverlapsValuesThatAreAliveTogether, ()) {
   const auto table = weights();
-  const Plan plan = make_plan(random_graph(table), table, {.fuse = *rc::gen::arbitrary<bool>()});
-  expect_no_overlap_in_time_and_space(plan);
+  const auto merged = *rc::gen::inRange<std::size_t>(1, 4);
+  const Plan plan = make_plan(random_graph(table), table,
+                              {.fuse = *rc::gen::arbitrary<bool>(), .merged_launches = merged});
+  expect_no_overlap_in_time_and_space(plan, merged);
 }
 
 RC_GTEST_PROP(Placement, GivesEveryWrittenValueItsBytesInsideTheArena, ()) {

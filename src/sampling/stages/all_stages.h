@@ -37,6 +37,12 @@ inline constexpr std::array logit_stages{
     LogitStage{"penalties", apply_penalties},
 };
 
+/// Whether any of them does something.
+[[nodiscard]] inline bool edits_logits(const SamplingParams& params) {
+  return !params.logit_bias.empty() || params.repeat_penalty != 1.0 ||
+         params.frequency_penalty != 0.0 || params.presence_penalty != 0.0;
+}
+
 inline constexpr std::array candidate_stages{
     CandidateStage{"top_k", apply_top_k},
     CandidateStage{"typical", apply_typical},

@@ -62,7 +62,9 @@ class GpuBackend final : public Backend {
     return format("{} ({}), {} compute units, {:.1f} GiB", card.name, card.architecture,
                   card.compute_units, static_cast<double>(card.memory_bytes) / (1 << 30));
   }
-  [[nodiscard]] plan::Options plan_options() const override { return {.fuse = true}; }
+  [[nodiscard]] plan::Options plan_options() const override {
+    return {.fuse = true, .merged_launches = max_merged_launches};
+  }
   [[nodiscard]] Result<void> check(const graph::WeightTable& weights) const override;
 
   Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,

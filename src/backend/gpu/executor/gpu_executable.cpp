@@ -88,8 +88,9 @@ Result<std::int64_t> GpuExecutable::record(CommandList& list) {
                               .scratch = whole(memory_.scratch)};
   Recorder recorder(context, list);
   step_.record_copy(list);
-  for (const auto& launch : plan_.launches) {
-    HEARTH_TRY(recorder.record(launch));
+  for (std::span<const plan::Launch> left = plan_.launches; !left.empty();) {
+    HEARTH_ASSIGN(const std::size_t n_recorded, recorder.record(left));
+    left = left.subspan(n_recorded);
   }
   device_logits_ = recorder.value(plan_.logits);
   return recorder.scratch_bytes();

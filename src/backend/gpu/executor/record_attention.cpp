@@ -50,7 +50,14 @@ u32 served_heads(u32 group) {
 
 }  // namespace
 
-Result<void> record_attention_block(const plan::AttentionBlock& block, Recorder& recorder) {
+bool applies_gate(const plan::AttentionBlock& block, const plan::Gate& gate,
+                  const Recorder& recorder) {
+  return recorder.rows(block.q) <= max_split_rows &&
+         (!gate.columns || gate.columns->width == block.attention.head_dim);
+}
+
+Result<void> record_attention_block(const plan::AttentionBlock& block, const plan::Gate* gate,
+                                    Recorder& recorder) {
   const StepParts& step = recorder.step();
   const DeviceCaches& caches = recorder.context().caches;
   const auto layer = block.attention.layer;
@@ -81,7 +88,7 @@ Result<void> record_attention_block(const plan::AttentionBlock& block, Recorder&
   HEARTH_ASSIGN(const KernelId attend, kernel_for("attention_", type, "the KV cache"));
   const bool splits_keys = rows <= max_split_rows;
   const std::int64_t longest = caches.descs().kv.n_blocks * graph::kv_block_tokens;
-  const AttentionParams params{
+  AttentionParams params{
       .n_heads = stored.n_heads,
       .n_kv_heads = stored.n_kv_heads,
       .head_dim = stored.head_dim,
@@ -104,8 +111,18 @@ Result<void> record_attention_block(const plan::AttentionBlock& block, Recorder&
        rows},
       32 * served);
   if (splits_keys) {
+    if (gate != nullptr) {
+      params.has_gate = 1;
+      params.activation = static_cast<u32>(gate->kind);
+      params.gate_stride = recorder.features(gate->value);
+      params.gate_period =
+          gate->columns ? static_cast<u32>(gate->columns->period) : params.head_dim;
+      params.gate_start = gate->columns ? static_cast<u32>(gate->columns->start) : 0;
+    }
     recorder.barrier();
-    recorder.dispatch(KernelId::attention_combine_f32, {step.counts, out, step.positions, y},
+    recorder.dispatch(KernelId::attention_combine_f32,
+                      {step.counts, out, step.positions,
+                       gate != nullptr ? recorder.value(gate->value) : recorder.absent(), y},
                       params, {params.n_heads, rows}, combine_threads);
   }
   return {};

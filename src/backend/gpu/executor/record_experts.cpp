@@ -5,7 +5,6 @@
 
 #include "backend/gpu/executor/matrix_product.h"
 #include "backend/gpu/executor/recorder.h"
-#include "backend/gpu/executor/strips.h"
 #include "backend/gpu/kernels/expert_sum.h"
 #include "base/checked.h"
 
@@ -41,13 +40,9 @@ Result<void> record_expert_down(const plan::ExpertDown& launch, Recorder& record
   down.experts->has_x_per_slot = has_x_per_slot(launch.down, launch.input, recorder);
   down.y = recorder.scratch(std::int64_t{recorder.rows(launch.routing)} *
                             (recorder.features(launch.routing) / 2) * down.n_out * 4);
-  if (takes_strips(down, input, recorder)) {
-    record_strips({&down, 1}, input, recorder);
-  } else {
-    input.prepare_for(launch.down.weight, recorder);
-    recorder.barrier();
-    HEARTH_TRY(down.record(input, recorder));
-  }
+  input.prepare_for(launch.down.weight, recorder);
+  recorder.barrier();
+  HEARTH_TRY(down.record(input, recorder));
   recorder.barrier();
   const ExpertSumParams params{static_cast<u32>(down.n_out), recorder.features(launch.routing) / 2,
                                launch.residual ? 1u : 0u};

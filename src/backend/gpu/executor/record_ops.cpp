@@ -24,6 +24,34 @@ u32 groups_for(std::int64_t n) {
   return static_cast<u32>(ceil_div(n, row_threads));
 }
 
+DeltaRuleParams delta_params(const graph::DeltaRuleParams& delta, const Recorder& recorder) {
+  return {.n_key_heads = static_cast<u32>(delta.n_key_heads),
+          .n_value_heads = static_cast<u32>(delta.n_value_heads),
+          .key_dim = static_cast<u32>(delta.key_dim),
+          .value_dim = static_cast<u32>(delta.value_dim),
+          .is_tiled = delta.order == graph::HeadOrder::tiled ? 1u : 0u,
+          .query_scale = 1.0f / std::sqrt(static_cast<float>(delta.key_dim)),
+          .slot_stride = recorder.context().caches.slot_stride()};
+}
+
+/// The buffers of a delta_rule kernel, with what its variant has in front of the memory.
+std::vector<BufferPart> delta_buffers(const graph::DeltaRule& op, const plan::OpLaunch& launch,
+                                      const std::vector<BufferPart>& others,
+                                      const Recorder& recorder) {
+  const StepParts& step = recorder.step();
+  std::vector<BufferPart> buffers{step.counts};
+  for (const auto input : launch.inputs) {
+    buffers.push_back(recorder.value(input));
+  }
+  buffers.insert(buffers.end(),
+                 {recorder.weight(op.rate), recorder.weight(op.bias), step.row_starts,
+                  step.positions, step.state_before, step.state_after});
+  buffers.insert(buffers.end(), others.begin(), others.end());
+  buffers.insert(buffers.end(), {recorder.context().caches.memory(op.params.layer),
+                                 recorder.value(launch.output)});
+  return buffers;
+}
+
 /// Plans with fusion have none of these on their own.
 template <class Op>
 Result<void> refuse(const Op& op) {
@@ -174,29 +202,40 @@ Result<void> RecordOp::operator()(const graph::DeltaRule& op) const {
                 "recurrent layer {}: no GPU kernel for keys of {} values, expected at most {}",
                 delta.layer, delta.key_dim, DELTA_RULE_MAX_KEY_DIM);
   }
-  const auto& caches = recorder.context().caches;
-  const StepParts& step = recorder.step();
-  const DeltaRuleParams params{.n_key_heads = static_cast<u32>(delta.n_key_heads),
-                               .n_value_heads = static_cast<u32>(delta.n_value_heads),
-                               .key_dim = static_cast<u32>(delta.key_dim),
-                               .value_dim = static_cast<u32>(delta.value_dim),
-                               .is_tiled = delta.order == graph::HeadOrder::tiled ? 1u : 0u,
-                               .query_scale = 1.0f / std::sqrt(static_cast<float>(delta.key_dim)),
-                               .slot_stride = caches.slot_stride()};
+  const DeltaRuleParams params = delta_params(delta, recorder);
   const bool is_128 = params.key_dim == 128;
   const u32 columns = is_128 && params.value_dim % DELTA_RULE_MAX_COLUMNS == 0
                           ? DELTA_RULE_MAX_COLUMNS
                           : DELTA_RULE_MAX_COLUMNS / 2;
   recorder.dispatch(is_128 ? KernelId::delta_rule_128_f32 : KernelId::delta_rule_f32,
-                    {counts(), x(0), x(1), x(2), recorder.weight(op.rate), recorder.weight(op.bias),
-                     step.row_starts, step.positions, step.state_before, step.state_after,
-                     caches.memory(delta.layer), y()},
-                    params, {params.value_dim / columns, params.n_value_heads, rows()},
-                    4 * columns);
+                    delta_buffers(op, launch, {}, recorder), params,
+                    {params.value_dim / columns, params.n_value_heads, rows()}, 4 * columns);
   return {};
 }
 
 }  // namespace
+
+bool applies_norm(const graph::DeltaRule& delta, const plan::OpLaunch& launch,
+                  const graph::RmsNorm& norm, const plan::Gate& gate, const Recorder& recorder) {
+  constexpr std::int64_t head_dim = 128;
+  constexpr u32 max_rows = 16;  // more keep the device busy with less than a head in a threadgroup
+  return delta.params.key_dim == head_dim && delta.params.value_dim == head_dim &&
+         recorder.host_weight(norm.weight).tensor.shape.back() == head_dim && !gate.columns &&
+         recorder.rows(launch.output) <= max_rows;
+}
+
+void record_normed_delta_rule(const graph::DeltaRule& delta, const plan::OpLaunch& launch,
+                              const graph::RmsNorm& norm, const plan::Gate& gate,
+                              Recorder& recorder) {
+  const DeltaHeadParams params{.delta = delta_params(delta.params, recorder),
+                               .eps = norm.eps,
+                               .activation = static_cast<u32>(gate.kind)};
+  recorder.dispatch(
+      KernelId::delta_rule_head_f32,
+      delta_buffers(delta, launch, {recorder.weight(norm.weight), recorder.value(gate.value)},
+                    recorder),
+      params, {params.delta.n_value_heads, recorder.rows(launch.output)}, DELTA_HEAD_THREADS);
+}
 
 Result<void> record_norm_add(const plan::NormAdd& add, Recorder& recorder) {
   const plan::OpLaunch launch{add.norm, {add.input}, add.output};

@@ -20,7 +20,7 @@ struct RecordLaunch {
     return record_projection(each, recorder);
   }
   Result<void> operator()(const plan::AttentionBlock& each) const {
-    return record_attention_block(each, recorder);
+    return record_attention_block(each, nullptr, recorder);
   }
   Result<void> operator()(const plan::NormAdd& each) const {
     return record_norm_add(each, recorder);
@@ -35,12 +35,16 @@ struct RecordLaunch {
 
 }  // namespace
 
-Result<void> Recorder::record(const plan::Launch& launch) {
+Result<std::size_t> Recorder::record(std::span<const plan::Launch> launches) {
   scratch_used_ = 0;
   barrier();
-  HEARTH_TRY(std::visit(RecordLaunch{*this}, launch));
+  HEARTH_ASSIGN(std::size_t n_recorded, record_merged(launches, *this));
+  if (n_recorded == 0) {
+    HEARTH_TRY(std::visit(RecordLaunch{*this}, launches.front()));
+    n_recorded = 1;
+  }
   largest_scratch_ = std::max(largest_scratch_, scratch_used_);
-  return {};
+  return n_recorded;
 }
 
 BufferPart Recorder::value(graph::ValueId value) const {

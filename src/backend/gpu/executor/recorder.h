@@ -2,6 +2,7 @@
 /// How launches of a plan become commands of a device.
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "backend/gpu/executor/block_tables.h"
@@ -32,9 +33,9 @@ class Recorder {
  public:
   Recorder(const RecordContext& context, CommandList& list) : context_(context), list_(list) {}
 
-  /// Appends the commands of a launch, behind a barrier. Errors: unsupported, which names what has
-  /// no kernel.
-  Result<void> record(const plan::Launch& launch);
+  /// Appends the commands of the first launch, behind a barrier, or of several that a kernel takes
+  /// as one; returns how many. Errors: unsupported, which names what has no kernel.
+  Result<std::size_t> record(std::span<const plan::Launch> launches);
 
   [[nodiscard]] const RecordContext& context() const { return context_; }
   [[nodiscard]] const Capabilities& device() const { return context_.device; }
@@ -89,12 +90,33 @@ Result<KernelId> kernel_for(std::string_view prefix, DType type, std::string_vie
 /// How a rotation pairs the elements of a head.
 RopePairs rope_pairs(const graph::RopeParams& params);
 
+/// Launches that become one, at most.
+inline constexpr std::size_t max_merged_launches = 2;
+
+/// Records the first launches as one where there is a kernel for that, and returns how many; 0 if
+/// there is none.
+Result<std::size_t> record_merged(std::span<const plan::Launch> launches, Recorder& recorder);
+
 // One function per kind of launch, each in the file of its name.
 Result<void> record_projection(const plan::Projection& projection, Recorder& recorder);
-Result<void> record_attention_block(const plan::AttentionBlock& block, Recorder& recorder);
+/// `gate`: of what comes out, if record_attention_block may apply it (applies_gate).
+Result<void> record_attention_block(const plan::AttentionBlock& block, const plan::Gate* gate,
+                                    Recorder& recorder);
 Result<void> record_expert_gate(const plan::ExpertGate& gate, Recorder& recorder);
 Result<void> record_expert_down(const plan::ExpertDown& down, Recorder& recorder);
 Result<void> record_norm_add(const plan::NormAdd& add, Recorder& recorder);
 Result<void> record_op(const plan::OpLaunch& launch, Recorder& recorder);
+
+/// Whether an attention block can multiply what comes out by a gate.
+[[nodiscard]] bool applies_gate(const plan::AttentionBlock& block, const plan::Gate& gate,
+                                const Recorder& recorder);
+/// Whether a recurrent layer can norm each head of what comes out and multiply it by a gate.
+[[nodiscard]] bool applies_norm(const graph::DeltaRule& delta, const plan::OpLaunch& launch,
+                                const graph::RmsNorm& norm, const plan::Gate& gate,
+                                const Recorder& recorder);
+/// Records it with both.
+void record_normed_delta_rule(const graph::DeltaRule& delta, const plan::OpLaunch& launch,
+                              const graph::RmsNorm& norm, const plan::Gate& gate,
+                              Recorder& recorder);
 
 }  // namespace hearth::backend::gpu

@@ -14,8 +14,6 @@
 namespace hearth::backend::gpu {
 namespace {
 
-/// With more rows, reading the weights again for every STRIP_MAX_ROWS costs more than a launch.
-constexpr u32 max_capacity = 16;
 constexpr u32 block_values = 256;
 
 struct StripType {
@@ -25,11 +23,6 @@ struct StripType {
 constexpr std::array strip_types{
     StripType{quant::Q4_K::info.dtype, STRIP_Q4_K}, StripType{quant::Q5_K::info.dtype, STRIP_Q5_K},
     StripType{quant::Q6_K::info.dtype, STRIP_Q6_K}, StripType{DType::f32, STRIP_F32}};
-
-std::optional<u32> strip_type(DType type) {
-  const auto found = std::ranges::find(strip_types, type, &StripType::dtype);
-  return found == strip_types.end() ? std::nullopt : std::optional(found->number);
-}
 
 DType type_of(const MatrixProduct& product, const Recorder& recorder) {
   return recorder.host_weight(product.weight).tensor.dtype;
@@ -60,7 +53,7 @@ struct Part {
 
 Part part_of(const MatrixProduct& product, const Recorder& recorder) {
   const DType dtype = type_of(product, recorder);
-  const u32 type = *strip_type(dtype);
+  const u32 type = *strip_type(product.weight, recorder);
   const u32 strip_rows = type == STRIP_F32 ? STRIP_FLOAT_ROWS : STRIP_ROWS;
   return {type, static_cast<u32>(ceil_div(product.n_out, strip_rows)),
           static_cast<u32>(quant::info(dtype).block_bytes)};
@@ -118,15 +111,7 @@ void set_common(const MatrixProduct& first, const MatrixInput& input, const Reco
     params.has_norm = 1;
     params.eps = norm->eps;
   }
-  params.group_rows = 1;
-  if (first.experts) {
-    params.n_used = recorder.features(first.experts->routing) / 2;
-    params.expert_rows = static_cast<u32>(recorder.host_weight(first.weight).tensor.shape[1]);
-    params.first_row[0] = static_cast<u32>(first.experts->first_row);
-    params.has_x_per_slot = first.experts->has_x_per_slot ? 1 : 0;
-  } else {
-    params.group_rows = std::min(rows_that_fit(params.n, is_pair), recorder.rows(input.value()));
-  }
+  params.group_rows = std::min(rows_that_fit(params.n, is_pair), recorder.rows(input.value()));
   const u32 n_units = params.n / block_values * (is_pair ? 2 : 1);
   params.round_strips = STRIP_WORK / (STRIP_BLOCK_FLOATS(params.group_rows) * n_units);
   params.has_row_gate = first.gate.kind == PRODUCT_ROW_GATE ? 1 : 0;
@@ -154,16 +139,14 @@ void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, St
       parts.push_back(part);
     }
   }
-  Dim3 grid{1, std::max(params.n_used, 1u),
-            static_cast<u32>(ceil_div(recorder.rows(input.value()), params.group_rows))};
-  grid.x = divide_strips(parts, std::max(recorder.device().compute_units / (grid.y * grid.z), 1u),
-                         params);
+  const auto row_groups =
+      static_cast<u32>(ceil_div(recorder.rows(input.value()), params.group_rows));
+  const u32 n_groups =
+      divide_strips(parts, std::max(recorder.device().compute_units / row_groups, 1u), params);
 
   std::vector<BufferPart> buffers{
-      recorder.step().counts,
-      std::move(x),
+      recorder.step().counts, std::move(x),
       norm != nullptr ? recorder.weight(norm->weight) : recorder.absent(),
-      first.experts ? recorder.value(first.experts->routing) : recorder.absent(),
       params.has_row_gate != 0 ? first.gate.value : recorder.absent(),
       first.residual ? recorder.value(*first.residual) : recorder.absent()};
   for (std::size_t i = 0; i < STRIP_PARTS; ++i) {
@@ -173,22 +156,29 @@ void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, St
   for (std::size_t i = 0; i < STRIP_PARTS; ++i) {
     buffers.push_back(i < n_outputs ? products[i].y : recorder.scratch(sizeof(float)));
   }
-  recorder.dispatch(KernelId::strip_projection, std::move(buffers), params, grid, STRIP_THREADS);
+  recorder.dispatch(KernelId::strip_projection, std::move(buffers), params, {n_groups, row_groups},
+                    STRIP_THREADS);
 }
 
 }  // namespace
 
+std::optional<u32> strip_type(graph::WeightId matrix, const Recorder& recorder) {
+  const DType type = recorder.host_weight(matrix).tensor.dtype;
+  const auto found = std::ranges::find(strip_types, type, &StripType::dtype);
+  return found == strip_types.end() ? std::nullopt : std::optional(found->number);
+}
+
 bool takes_strips(const MatrixProduct& product, const MatrixInput& input,
                   const Recorder& recorder) {
-  const auto type = strip_type(type_of(product, recorder));
+  const auto type = strip_type(product.weight, recorder);
   const u32 n = n_in(product, recorder);
   const auto& shape = recorder.host_weight(product.weight).tensor.shape;
   const std::int64_t row_bytes = quant::row_bytes(type_of(product, recorder), n);
-  return recorder.device().has_integer_tiles && recorder.rows(input.value()) <= max_capacity &&
-         !product.bias && product.gate.kind != PRODUCT_ELEMENT_GATE && type &&
+  return recorder.device().has_integer_tiles && recorder.rows(input.value()) <= max_strip_rows &&
+         !product.bias && !product.experts && product.gate.kind != PRODUCT_ELEMENT_GATE && type &&
          n % block_values == 0 && rows_that_fit(n, /*is_pair=*/true) > 0 &&
          shape[shape.rank() - 2] * row_bytes <= std::numeric_limits<u32>::max() &&
-         (*type != STRIP_F32 || (n <= STRIP_WORK && !product.experts));
+         (*type != STRIP_F32 || n <= STRIP_WORK);
 }
 
 void record_strips(std::span<const MatrixProduct> products, MatrixInput& input,
@@ -204,9 +194,6 @@ void record_strip_pair(const MatrixProduct& gate, const MatrixProduct& up,
   products[0].residual = up.residual;
   products[0].y = up.y;
   StripParams params{.is_pair = 1, .activation = static_cast<u32>(activation)};
-  if (up.experts) {
-    params.first_row[1] = static_cast<u32>(up.experts->first_row);
-  }
   dispatch(products, 1, params, input, recorder);
 }
 

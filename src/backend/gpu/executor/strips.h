@@ -2,11 +2,21 @@
 /// Products of few rows in launches that norm and quantize their input themselves
 /// (kernels/strips.h).
 
+#include <cstdint>
+#include <optional>
 #include <span>
 
 #include "backend/gpu/executor/matrix_product.h"
 
 namespace hearth::backend::gpu {
+
+/// Rows up to which such launches are faster than preparing the input once: the weights are read
+/// again for every STRIP_MAX_ROWS.
+inline constexpr std::uint32_t max_strip_rows = 16;
+
+/// StripParams::type of a matrix; nothing for others.
+[[nodiscard]] std::optional<std::uint32_t> strip_type(graph::WeightId matrix,
+                                                      const Recorder& recorder);
 
 /// Whether such a launch takes a product, as one of a pair or for itself.
 [[nodiscard]] bool takes_strips(const MatrixProduct& product, const MatrixInput& input,

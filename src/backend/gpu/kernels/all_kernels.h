@@ -24,6 +24,7 @@
   X(concat_f32)               \
   X(delta_rule_128_f32)       \
   X(delta_rule_f32)           \
+  X(delta_rule_head_f32)      \
   X(embed_bf16)               \
   X(embed_f16)                \
   X(embed_f32)                \
@@ -41,6 +42,8 @@
   X(embed_q5_k)               \
   X(embed_q6_k)               \
   X(embed_q8_0)               \
+  X(expert_down)              \
+  X(expert_gate)              \
   X(expert_sum_f32)           \
   X(float_input)              \
   X(gated_f32)                \

@@ -356,7 +356,8 @@ ATTENTION_KERNEL(attention_q4_0, KV_Q4_0)
 
 // A threadgroup per head of a row, a thread per dimension.
 KERNEL(attention_combine_f32, 256, AttentionParams, BUFFER(0, const u32, counts),
-       BUFFER(1, const f32, partials), BUFFER(2, const i32, positions), BUFFER(3, f32, y)) {
+       BUFFER(1, const f32, partials), BUFFER(2, const i32, positions), BUFFER(3, const f32, gate),
+       BUFFER(4, f32, y)) {
   const u32 row = k_group.y;
   if (row >= counts[0]) {
     return;
@@ -393,7 +394,12 @@ KERNEL(attention_combine_f32, 256, AttentionParams, BUFFER(0, const u32, counts)
         }
       }
     }
-    y[head * p.head_dim + d] = value / sum;
+    f32 result = value / sum;
+    if (p.has_gate != 0u) {
+      const u32 column = k_group.x * p.gate_period + p.gate_start + d;
+      result = result * activate_f32(p.activation, gate[u64(row) * p.gate_stride + column]);
+    }
+    y[head * p.head_dim + d] = result;
   }
 }
 

@@ -51,8 +51,10 @@ struct AttentionStoreParams {
 /// heads: n_kv_heads * ceil(group / served) with group = n_heads / n_kv_heads. Threads: 128 to
 /// serve 4 heads of a group at once, 256 to serve 8. What comes out is the same bits in all cases.
 ///
-/// attention_combine_f32: buffers: counts, partials, positions, y. Grid (n_heads, capacity of
-/// rows); threads a multiple of 32, at most 256.
+/// attention_combine_f32: buffers: counts, partials, positions, gate, y. With has_gate y is
+/// multiplied by activation(gate[row * gate_stride + head * gate_period + gate_start + i]); gate
+/// may be any small buffer otherwise. Grid (n_heads, capacity of rows); threads a multiple of 32,
+/// at most 256.
 struct AttentionParams {
   u32 n_heads;
   u32 n_kv_heads;
@@ -61,6 +63,12 @@ struct AttentionParams {
   u32 n_parts;  // 0: keys are not split
   u32 window;   // keys that a query sees, itself included; 0: all before it
   f32 scale;
+  // Of attention_combine_f32:
+  u32 has_gate;
+  u32 activation;  // graph::ActivationKind
+  u32 gate_stride;
+  u32 gate_period;
+  u32 gate_start;
 };
 
 }  // namespace hearth::backend::gpu

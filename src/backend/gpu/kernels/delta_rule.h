@@ -29,4 +29,17 @@ struct DeltaRuleParams {
   u64 slot_stride;    // floats from slot to slot
 };
 
+/// delta_rule_head_f32, for heads with key_dim = value_dim = 128 and few rows: what comes of a head
+/// is normed (graph/ops/rms_norm.h) by `norm` [value_dim] and multiplied by activation(gate) in the
+/// same launch, each step rounded as the op that it stands for.
+/// Buffers: counts, qkv, write_gate, decay_gate, rate, bias, row_starts, positions, state_before,
+/// state_after as above, norm, gate [rows, n_value_heads * value_dim], memory, y. Threads
+/// DELTA_HEAD_THREADS, grid (n_value_heads, capacity of sequences).
+#define DELTA_HEAD_THREADS 512
+struct DeltaHeadParams {
+  DeltaRuleParams delta;
+  f32 eps;
+  u32 activation;  // of the gate, graph::ActivationKind
+};
+
 }  // namespace hearth::backend::gpu

@@ -47,57 +47,65 @@ DEVICE_FN void quantize_block(f32x4 low, f32x4 high, u32 lane, SHARED(u32) codes
   }
 }
 
-/// Puts what a block says into `terms`: values [16][rows], offsets [16][rows], factors [16] and
+/// Puts what a block says into `terms`: values [rows][16], offsets [rows][16], factors [16] and
 /// those of the offsets [16].
 DEVICE_FN void store_product(THREAD_REF(const StripProduct) product, u32 n_rows, u32 lane,
                              SHARED(f32) terms) {
-  SHARED(f32) factors = terms + 32 * n_rows;
+  SHARED(f32) values = terms + (32 * (lane % 4) + lane / 4);
+  SHARED(f32) offsets = values + 16 * n_rows;
   UNROLL for (u32 c = 0; c < 2; ++c) {
-    const u32 column = 2 * (lane % 4) + c;
-    if (column < n_rows) {
+    if (2 * (lane % 4) + c < n_rows) {
       UNROLL for (u32 r = 0; r < 2; ++r) {
-        SHARED(f32) at = terms + ((lane / 4 + 8 * r) * n_rows + column);
-        at[0] = f32(product.values[2 * r + c]);
-        at[16 * n_rows] = f32(product.offsets[2 * r + c]);
+        values[16 * c + 8 * r] = f32(product.values[2 * r + c]);
+        offsets[16 * c + 8 * r] = f32(product.offsets[2 * r + c]);
       }
     }
   }
   if (lane % 4 == 0u) {
+    SHARED(f32) factors = terms + (32 * n_rows + lane / 4);
     UNROLL for (u32 r = 0; r < 2; ++r) {
-      factors[lane / 4 + 8 * r] = product.factors[r];
-      factors[16 + lane / 4 + 8 * r] = product.offset_factors[r];
+      factors[8 * r] = product.factors[r];
+      factors[8 * r + 16] = product.offset_factors[r];
     }
   }
 }
 
 #define STRIP_SUM_STEPS 4  // blocks whose terms are read at once
 
+/// Goes on with a result by n blocks, at most STRIP_SUM_STEPS.
+DEVICE_FN f32 add_terms(SHARED(const f32) values, u32 to_offsets, SHARED(const f32) factors,
+                        SHARED(const f32) scales, u32 stride, u32 n, bool has_offset, f32 sum) {
+  f32 factor[STRIP_SUM_STEPS];
+  f32 value[STRIP_SUM_STEPS];
+  f32 offset_factor[STRIP_SUM_STEPS];
+  f32 offset[STRIP_SUM_STEPS];
+  UNROLL for (u32 i = 0; i < STRIP_SUM_STEPS; ++i) {
+    if (i < n) {
+      factor[i] = factors[i * stride] * scales[i];
+      value[i] = values[i * stride];
+      offset_factor[i] = factors[i * stride + 16] * scales[i];
+      offset[i] = values[i * stride + to_offsets];
+    }
+  }
+  UNROLL for (u32 i = 0; i < STRIP_SUM_STEPS; ++i) {
+    if (i < n) {
+      sum = fma_f32(factor[i], value[i], sum);
+      sum = has_offset ? fma_f32(offset_factor[i], offset[i], sum) : sum;
+    }
+  }
+  return sum;
+}
+
 /// One result: the blocks' terms from `terms` on, in order, with the scales of the column's codes.
 DEVICE_FN f32 sum_strip(SHARED(const f32) terms, u32 n_rows, u32 n_blocks, u32 row, u32 column,
                         bool has_offset, SHARED(const f32) scales) {
-  SHARED(const f32) from = terms + (row * n_rows + column);
-  SHARED(const f32) factors = terms + (32 * n_rows + row);
   const u32 stride = STRIP_BLOCK_FLOATS(n_rows);
+  SHARED(const f32) values = terms + (16 * column + row);
+  SHARED(const f32) factors = terms + (32 * n_rows + row);
   f32 sum = 0.0f;
   for (u32 block = 0; block < n_blocks; block += STRIP_SUM_STEPS) {
-    f32 scale[STRIP_SUM_STEPS];
-    f32 value[STRIP_SUM_STEPS];
-    f32 offset_scale[STRIP_SUM_STEPS];
-    f32 offset[STRIP_SUM_STEPS];
-    UNROLL for (u32 i = 0; i < STRIP_SUM_STEPS; ++i) {
-      const u32 at = min_u32(block + i, n_blocks - 1u) * stride;
-      const f32 x_scale = scales[min_u32(block + i, n_blocks - 1u)];
-      scale[i] = factors[at] * x_scale;
-      value[i] = from[at];
-      offset_scale[i] = factors[at + 16] * x_scale;
-      offset[i] = from[at + 16 * n_rows];
-    }
-    UNROLL for (u32 i = 0; i < STRIP_SUM_STEPS; ++i) {
-      if (block + i < n_blocks) {
-        sum = fma_f32(scale[i], value[i], sum);
-        sum = has_offset ? fma_f32(offset_scale[i], offset[i], sum) : sum;
-      }
-    }
+    sum = add_terms(values + block * stride, 16 * n_rows, factors + block * stride, scales + block,
+                    stride, min_u32(n_blocks - block, STRIP_SUM_STEPS), has_offset, sum);
   }
   return sum;
 }

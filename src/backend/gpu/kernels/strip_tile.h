@@ -41,30 +41,22 @@ struct StripProduct {
   f32 offset_factors[2];  // of offsets
 };
 
-/// The lane's share of a block of codes: of the column that is its own.
+/// The lane's share of a block of codes: of the column that is its own. Columns beyond the rows
+/// that there are may have any codes, since nobody looks at what comes of them.
 struct StripCodes {
   u32 lane;
-  bool has_column;
   u32 low_digits;
   u32 high_digits;
 };
 
-DEVICE_FN StripCodes strip_codes(SHARED(const u8) digits, bool has_column, u32 lane) {
-  StripCodes codes = {lane, has_column, 0, 0};
-  if (has_column) {
-    codes.low_digits = words(digits)[lane % 4];
-    codes.high_digits = words(digits)[4 + lane % 4];
-  }
+DEVICE_FN StripCodes strip_codes(SHARED(const u8) digits, u32 lane) {
+  const StripCodes codes = {lane, words(digits)[lane % 4], words(digits)[4 + lane % 4]};
   return codes;
 }
 
 /// Pair i of runs of 32 codes.
-DEVICE_FN u32x4 strip_pair(SHARED(const u32) x, THREAD_REF(const StripCodes) codes, u32 i) {
-  u32x4 pair = {0, 0, 0, 0};
-  if (codes.has_column) {
-    pair = load4(x + 16 * i + 4 * (codes.lane % 4));
-  }
-  return pair;
+DEVICE_FN u32x4 strip_pair(SHARED(const u32) x, u32 lane, u32 i) {
+  return load4(x + (16 * i + 4 * (lane % 4)));
 }
 
 DEVICE_FN i32 unsigned_byte(u32 word, u32 i) {
@@ -177,7 +169,7 @@ DEVICE_FN u32 q5_k_odd(u32 low, u32 high, u32 i) {
     i32 evens[4] = {0, 0, 0, 0};                                                                 \
     i32 odds[4] = {0, 0, 0, 0};                                                                  \
     UNROLL for (u32 i = 0; i < 4; ++i) {                                                         \
-      const u32x4 pair = strip_pair(x, codes, i);                                                \
+      const u32x4 pair = strip_pair(x, codes.lane, i);                                           \
       i32 even[4] = {0, 0, 0, 0};                                                                \
       i32 odd[4] = {0, 0, 0, 0};                                                                 \
       const u32x4 even_codes = K_RUN(format, even, i);                                           \
@@ -259,7 +251,7 @@ DEVICE_FN void q6_k_tile_multiply(THREAD_REF(const StripTile) tile, SHARED(const
     product.offsets[j] = 0;
   }
   UNROLL for (u32 i = 0; i < 8; ++i) {
-    const u32x4 pair = strip_pair(x, codes, i / 2);
+    const u32x4 pair = strip_pair(x, codes.lane, i / 2);
     const u32 b_low = i % 2 == 0u ? pair.x : pair.z;
     const u32 b_high = i % 2 == 0u ? pair.y : pair.w;
     const u32 at = 2 * (i / 4) + i % 2;

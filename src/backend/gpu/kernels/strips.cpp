@@ -42,48 +42,78 @@ DEVICE_FN StripGroup strip_group(PARAMS(StripParams) p, u32 group) {
   return result;
 }
 
-/// A block of the threadgroup's strips.
+/// A block of the threadgroup's strips, or of rows of codes.
 struct StripItem {
   u32 strip;
   u32 unit;
 };
 
-/// The one n blocks later.
-DEVICE_FN StripItem later_item(StripItem item, u32 n, u32 n_units) {
-  StripItem result = {item.strip, item.unit + n};
-  while (result.unit >= n_units) {
-    result.unit -= n_units;
-    ++result.strip;
+/// The first of a simdgroup: where a strip has few blocks, teams of simdgroups take strips in turn,
+/// and each has the same block of all of its team's.
+DEVICE_FN StripItem first_item(u32 begin, u32 teams, u32 simdgroup, u32 n_units) {
+  StripItem result = {begin, simdgroup};
+  if (n_units < STRIP_SIMDGROUPS) {
+    const u32 team = simdgroup / n_units;
+    result.strip = team < teams ? begin + team : ~0u;
+    result.unit = simdgroup - team * n_units;
   }
   return result;
 }
 
-/// A matrix from byte `begin` of what begins at a multiple of 16 bytes.
-struct StripMatrix {
-  DEVICE(const u8) bytes;
-  u32 begin;
-};
-
-DEVICE_FN StripMatrix matrix_at(DEVICE(const u8) bytes, u64 at) {
-  const u32 begin = u32(at % 16u);
-  const StripMatrix result = {bytes + (at - begin), begin};
+DEVICE_FN StripItem next_item(StripItem item, u32 teams, u32 simdgroup, u32 n_units) {
+  StripItem result = {item.strip + teams, item.unit};
+  if (n_units > STRIP_SIMDGROUPS) {
+    const bool ends = item.unit + STRIP_SIMDGROUPS >= n_units;
+    result.strip = ends ? item.strip + 1u : item.strip;
+    result.unit = ends ? simdgroup : item.unit + STRIP_SIMDGROUPS;
+  }
   return result;
 }
 
-/// Loads a block; rows behind the matrix's last repeat that.
-DEVICE_FN void load_item(PARAMS(StripParams) p, THREAD_REF(const StripGroup) group, u32 type,
-                         StripMatrix first, StripMatrix second, StripItem item, u32 lane,
-                         THREAD_REF(StripTile) tile) {
+/// The next block of a simdgroup, and where the rows of it begin that the lane has; rows behind the
+/// matrix's last repeat that.
+struct StripCursor {
+  StripItem item;
+  u32 block;       // of a row of the matrix
+  bool is_second;  // matrix of the pair
+  StripPlace place;
+};
+
+/// A matrix as its blocks are found.
+struct StripMatrix {
+  u32 block_bytes;
+  u32 row_bytes;
+  u32 last_row;
+};
+
+DEVICE_FN StripCursor strip_cursor(StripItem item, THREAD_REF(const StripGroup) group,
+                                   StripMatrix matrix, u32 lane) {
+  StripCursor cursor;
   const bool is_second = item.unit >= group.n_blocks;
-  const u32 block = is_second ? item.unit - group.n_blocks : item.unit;
-  const u32 block_bytes = strip_block_bytes(type);
-  const u32 row_bytes = group.n_blocks * block_bytes;
-  const u32 begin = (is_second ? second.begin : first.begin) + block * block_bytes;
-  const u32 last = p.n_out[group.part] - 1u;
+  cursor.item = item;
+  cursor.block = is_second ? item.unit - group.n_blocks : item.unit;
+  cursor.is_second = is_second;
+  const u32 begin = cursor.block * matrix.block_bytes;
   const u32 row = item.strip * STRIP_ROWS + lane / 4;
-  const StripPlace place = {begin + min_u32(row, last) * row_bytes,
-                            begin + min_u32(row + 8, last) * row_bytes};
-  tile_load(type, is_second ? second.bytes : first.bytes, place, lane, tile);
+  cursor.place.row0 = begin + min_u32(row, matrix.last_row) * matrix.row_bytes;
+  cursor.place.row8 = begin + min_u32(row + 8, matrix.last_row) * matrix.row_bytes;
+  return cursor;
+}
+
+/// The cursor behind: where simdgroups have one block of every strip, only the strip changes.
+DEVICE_FN StripCursor next_cursor(THREAD_REF(const StripCursor) now,
+                                  THREAD_REF(const StripGroup) group, StripMatrix matrix, u32 teams,
+                                  u32 simdgroup, u32 lane) {
+  if (group.n_units > STRIP_SIMDGROUPS) {
+    return strip_cursor(next_item(now.item, teams, simdgroup, group.n_units), group, matrix, lane);
+  }
+  StripCursor next = now;
+  const u32 step = teams * STRIP_ROWS * matrix.row_bytes;
+  const u32 end = now.block * matrix.block_bytes + matrix.last_row * matrix.row_bytes;
+  next.item.strip += teams;
+  next.place.row0 = min_u32(now.place.row0 + step, end);
+  next.place.row8 = min_u32(now.place.row8 + step, end);
+  return next;
 }
 
 /// 1 / sqrt(mean + eps) of rows: as many at a time as `work` holds go through it, a simdgroup adds
@@ -120,9 +150,9 @@ DEVICE_FN void quantize_rows(PARAMS(StripParams) p, DEVICE(const f32) x, DEVICE(
                              SHARED(const f32) inverses, THREAD_REF(const StripGroup) group,
                              u32 simdgroup, u32 lane, SHARED(u32) codes, SHARED(u8) digits,
                              SHARED(f32) scales) {
-  StripItem item = {0, 0};  // row, block
-  item = later_item(item, simdgroup, group.n_blocks);
-  while (item.strip < group.n_rows) {
+  const u32 teams = max_u32(STRIP_SIMDGROUPS / group.n_blocks, 1u);
+  StripItem item = first_item(0, teams, simdgroup, group.n_blocks);
+  while (item.strip < group.n_rows) {  // a row
     const u32 in_row = 256 * item.unit + LANE_VALUES * lane;
     DEVICE(const f32) from = x + (u64(item.strip) * p.n + in_row);
     f32x4 low = load4(from);
@@ -137,14 +167,17 @@ DEVICE_FN void quantize_rows(PARAMS(StripParams) p, DEVICE(const f32) x, DEVICE(
         low, high, lane,
         codes + (item.strip * strip_row_words(group.n_blocks) + item.unit * STRIP_BLOCK_WORDS),
         digits + block * STRIP_DIGIT_BYTES, scales + block);
-    item = later_item(item, STRIP_SIMDGROUPS, group.n_blocks);
+    item = next_item(item, teams, simdgroup, group.n_blocks);
   }
 }
 
-#define FLOAT_CHUNK 256                 // values of a row of the matrix
-#define FLOAT_STRIDE (FLOAT_CHUNK + 4)  // lanes of different rows meet different banks
-#define FLOAT_CHUNKS 4                  // that are on their way at once
-#define FLOAT_STEPS 8                   // of a chain whose loads do not wait for each other
+#define FLOAT_CHUNK 256  // values of a row of the matrix
+#define FLOAT_CHUNKS 4   // that are on their way at once
+// From chain to chain: the values of every fourth k lie together.
+#define FLOAT_CHAIN (FLOAT_CHUNK / 4 + 4)
+#define FLOAT_X_CHAIN (STRIP_WORK / 4)
+#define FLOAT_PASSES ((STRIP_WORK + 4 * STRIP_THREADS - 1) / (4 * STRIP_THREADS))
+#define FLOAT_STEPS 8  // of a chain whose loads do not wait for each other
 
 /// The thread's four floats of each of FLOAT_CHUNKS chunks of eight rows from value `begin` on.
 DEVICE_FN void load_chunks(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 first_row,
@@ -158,37 +191,28 @@ DEVICE_FN void load_chunks(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 
   }
 }
 
-/// Goes on with a chain over n values, a multiple of 4 FLOAT_STEPS: every fourth of both.
-DEVICE_FN f32 add_chain(SHARED(const u32) weights, SHARED(const f32) x, u32 n, f32 sum) {
-  f32 w[FLOAT_STEPS];
-  f32 v[FLOAT_STEPS];
-  UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
-    w[i] = f32_of_bits(weights[4 * i]);
-    v[i] = x[4 * i];
-  }
-  for (u32 next = 4 * FLOAT_STEPS; next <= n; next += 4 * FLOAT_STEPS) {
-    const u32 from = next < n ? next : 0u;
-    f32 next_w[FLOAT_STEPS];
-    f32 next_v[FLOAT_STEPS];
-    UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
-      next_w[i] = f32_of_bits(weights[from + 4 * i]);
-      next_v[i] = x[from + 4 * i];
-    }
-    UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
-      sum = fma_f32(w[i], v[i], sum);
-      w[i] = next_w[i];
-      v[i] = next_v[i];
+/// Goes on with a chain over a chunk.
+DEVICE_FN f32 add_chain(SHARED(const u32) weights, SHARED(const f32) x, f32 sum) {
+  for (u32 step = 0; step < FLOAT_CHUNK / 4; step += FLOAT_STEPS) {
+    UNROLL for (u32 i = 0; i < FLOAT_STEPS; i += 4) {
+      const u32x4 w = load4(weights + (step + i));
+      const f32x4 v = load4(x + (step + i));
+      sum = fma_f32(f32_of_bits(w.x), v.x, sum);
+      sum = fma_f32(f32_of_bits(w.y), v.y, sum);
+      sum = fma_f32(f32_of_bits(w.z), v.z, sum);
+      sum = fma_f32(f32_of_bits(w.w), v.w, sum);
     }
   }
   return sum;
 }
 
-/// Eight rows of floats times a row that is in `x` already: lane 4 r + c returns chain c of row r,
-/// the lanes of other simdgroups nothing.
+/// Eight rows of floats times a row that is in `x` already: lane 4 r + c of the first simdgroup
+/// returns chain c of row r.
 DEVICE_FN f32 multiply_floats(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 first_row,
                               u32 n_out, SHARED(const f32) x, SHARED(u32) chunk, u32 thread_index,
                               THREAD(f32x4) loaded) {
   const u32 lane = thread_index % 32;
+  SHARED(u32) to = chunk + (thread_index / 64 * 4 * FLOAT_CHAIN + thread_index % 64);
   f32 sum = 0.0f;
   for (u32 begin = 0; begin < p.n; begin += FLOAT_CHUNKS * FLOAT_CHUNK) {
     f32x4 now[FLOAT_CHUNKS];
@@ -201,14 +225,13 @@ DEVICE_FN f32 multiply_floats(PARAMS(StripParams) p, DEVICE(const f32) matrix, u
       const u32 k = begin + i * FLOAT_CHUNK;
       if (k < p.n) {
         group_barrier();  // the chunk before has been added up
-        SHARED(u32) to = chunk + (thread_index / 64 * FLOAT_STRIDE + 4 * (thread_index % 64));
-        const u32x4 bits = {bits_of_f32(now[i].x), bits_of_f32(now[i].y), bits_of_f32(now[i].z),
-                            bits_of_f32(now[i].w)};
-        store4(to, bits);
+        to[0] = bits_of_f32(now[i].x);
+        to[FLOAT_CHAIN] = bits_of_f32(now[i].y);
+        to[2 * FLOAT_CHAIN] = bits_of_f32(now[i].z);
+        to[3 * FLOAT_CHAIN] = bits_of_f32(now[i].w);
         group_barrier();
         if (thread_index < 32u) {
-          sum = add_chain(chunk + (lane / 4 * FLOAT_STRIDE + lane % 4), x + (k + lane % 4),
-                          FLOAT_CHUNK, sum);
+          sum = add_chain(chunk + lane * FLOAT_CHAIN, x + (lane % 4 * FLOAT_X_CHAIN + k / 4), sum);
         }
       }
     }
@@ -216,25 +239,42 @@ DEVICE_FN f32 multiply_floats(PARAMS(StripParams) p, DEVICE(const f32) matrix, u
   return sum;
 }
 
-/// A row of the input to `work`, normed.
+/// A row of the input, normed, to four chains FLOAT_X_CHAIN apart.
 DEVICE_FN void norm_floats(PARAMS(StripParams) p, DEVICE(const f32) x, DEVICE(const f32) norm,
-                           SHARED(f32) work, SHARED(f32) inverse, u32 thread_index) {
+                           SHARED(f32) chains, SHARED(f32) inverse, u32 thread_index) {
   group_barrier();  // the row before has been multiplied
-  copy_values(x, p.n, work, thread_index, STRIP_THREADS);
+  copy_values(x, p.n, chains, thread_index, STRIP_THREADS);
   group_barrier();
-  if (p.has_norm == 0u) {
-    return;
+  f32 factor = 1.0f;
+  if (p.has_norm != 0u) {
+    if (thread_index < 32u) {
+      const f32 sum = sum_lanes(add_squares(chains, p.n, thread_index, 0.0f));
+      if (thread_index == 0u) {
+        inverse[0] = 1.0f / sqrt_f32(sum / f32(p.n) + p.eps);
+      }
+    }
+    group_barrier();
+    factor = inverse[0];
   }
-  if (thread_index < 32u) {
-    const f32 sum = sum_lanes(add_squares(work, p.n, thread_index, 0.0f));
-    if (thread_index == 0u) {
-      inverse[0] = 1.0f / sqrt_f32(sum / f32(p.n) + p.eps);
+  f32x4 values[FLOAT_PASSES];
+  UNROLL for (u32 pass = 0; pass < FLOAT_PASSES; ++pass) {
+    const u32 i = 4 * (pass * STRIP_THREADS + thread_index);
+    if (i < p.n) {
+      values[pass] = load4(chains + i);
+      if (p.has_norm != 0u) {
+        values[pass] = values[pass] * factor * load4(norm + i);
+      }
     }
   }
-  group_barrier();
-  const f32 factor = inverse[0];
-  for (u32 i = 4 * thread_index; i < p.n; i += 4 * STRIP_THREADS) {
-    store4(work + i, load4(work + i) * factor * load4(norm + i));
+  group_barrier();  // all have been read
+  UNROLL for (u32 pass = 0; pass < FLOAT_PASSES; ++pass) {
+    const u32 step = pass * STRIP_THREADS + thread_index;
+    if (4 * step < p.n) {
+      chains[step] = values[pass].x;
+      chains[FLOAT_X_CHAIN + step] = values[pass].y;
+      chains[2 * FLOAT_X_CHAIN + step] = values[pass].z;
+      chains[3 * FLOAT_X_CHAIN + step] = values[pass].w;
+    }
   }
 }
 
@@ -244,22 +284,101 @@ DEVICE_FN DEVICE(f32)
   return part < 2u ? (part == 0u ? y0 : y1) : (part == 2u ? y2 : y3);
 }
 
-/// What is stored for a product of part `part`.
-DEVICE_FN f32 strip_result(PARAMS(StripParams) p, u32 part, f32 product, u32 step_row, u64 to,
-                           DEVICE(const f32) row_gate, DEVICE(const f32) residual) {
-  f32 result = product;
-  if (p.has_row_gate != 0u) {
-    result = result * activate_f32(p.row_activation, row_gate[step_row]);
-  }
-  return p.has_residual != 0u && part == 0u ? result + residual[to] : result;
+/// The result that a thread adds up.
+struct ResultPlace {
+  u32 in_round;  // strip
+  u32 kind;      // 1: of the second matrix of a pair
+  u32 row;       // of the strip
+  u32 column;
+  u64 to;  // in y
+  bool is_stored;
+};
+
+/// Result i of n_results in a round that begins with strip `first`; threads without one repeat the
+/// last.
+DEVICE_FN ResultPlace result_place(PARAMS(StripParams) p, THREAD_REF(const StripGroup) group,
+                                   u32 first, u32 i, u32 n_results, u32 first_step_row) {
+  const u32 mine = min_u32(i, n_results - 1u);
+  const bool is_pair = p.is_pair != 0u;
+  const u32 place = mine / (is_pair ? 2 * STRIP_ROWS : STRIP_ROWS);
+  ResultPlace result;
+  result.row = mine % STRIP_ROWS;
+  result.kind = is_pair ? mine / STRIP_ROWS % 2 : 0u;
+  result.in_round = group.n_rows == 1u ? place : place / group.n_rows;
+  result.column = place - result.in_round * group.n_rows;
+  const u32 output = (first + result.in_round) * STRIP_ROWS + result.row;
+  result.to = u64(first_step_row + result.column) * p.n_out[group.part] + output;
+  result.is_stored = i < n_results && result.kind == 0u && output < p.n_out[group.part];
+  return result;
 }
 
+/// What the results wait for: asked for early.
+struct StripEnd {
+  f32 row_gate;
+  f32 residual;
+};
+
+DEVICE_FN StripEnd strip_end(PARAMS(StripParams) p, u32 part, u32 first_step_row,
+                             THREAD_REF(const ResultPlace) place, DEVICE(const f32) row_gate,
+                             DEVICE(const f32) residual) {
+  StripEnd end = {0.0f, 0.0f};
+  if (place.is_stored && p.has_row_gate != 0u) {
+    end.row_gate = row_gate[first_step_row + place.column];
+  }
+  if (place.is_stored && p.has_residual != 0u && part == 0u) {
+    end.residual = residual[place.to];
+  }
+  return end;
+}
+
+/// What is stored for a product.
+DEVICE_FN f32 strip_result(PARAMS(StripParams) p, u32 part, f32 product, StripEnd end) {
+  f32 result = product;
+  if (p.has_row_gate != 0u) {
+    result = result * activate_f32(p.row_activation, end.row_gate);
+  }
+  return p.has_residual != 0u && part == 0u ? result + end.residual : result;
+}
+
+/// Multiplies the simdgroup's blocks of strips [begin, end), whose first is in `tile`; leaves there
+/// the one that comes next.
+#define MULTIPLY_STRIPS(format)                                                                   \
+  DEVICE_FN void format##_strips(                                                                 \
+      THREAD_REF(const StripGroup) group, StripMatrix matrix, DEVICE(const u8) first,             \
+      DEVICE(const u8) second, u32 teams, u32 begin, u32 end, u32 simdgroup, u32 lane,            \
+      SHARED(const u32) codes, SHARED(const u8) digits, SHARED(f32) work,                         \
+      THREAD_REF(StripCursor) cursor, THREAD_REF(StripTile) tile) {                               \
+    const u32 block_floats = STRIP_BLOCK_FLOATS(group.n_rows);                                    \
+    const u32 column = min_u32(lane / 4, group.n_rows - 1u);                                      \
+    SHARED(const u32) row_codes = codes + column * strip_row_words(group.n_blocks);               \
+    SHARED(const u8) row_digits = digits + column * group.n_blocks * STRIP_DIGIT_BYTES;           \
+    while (cursor.item.strip < end) {                                                             \
+      const StripTile now = tile;                                                                 \
+      const u32 block = cursor.block;                                                             \
+      SHARED(f32)                                                                                 \
+      terms =                                                                                     \
+          work + ((cursor.item.strip - begin) * group.n_units + cursor.item.unit) * block_floats; \
+      cursor = next_cursor(cursor, group, matrix, teams, simdgroup, lane);                        \
+      if (cursor.item.strip < group.end) {                                                        \
+        format##_tile_load(cursor.is_second ? second : first, cursor.place, lane, tile);          \
+      }                                                                                           \
+      const StripCodes mine = strip_codes(row_digits + block * STRIP_DIGIT_BYTES, lane);          \
+      StripProduct product;                                                                       \
+      format##_tile_multiply(now, row_codes + block * STRIP_BLOCK_WORDS, mine, product);          \
+      store_product(product, group.n_rows, lane, terms);                                          \
+    }                                                                                             \
+  }
+
+MULTIPLY_STRIPS(q4_k)
+MULTIPLY_STRIPS(q5_k)
+MULTIPLY_STRIPS(q6_k)
+
 EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts),
-             BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, routing),
-             BUFFER(4, const f32, row_gate), BUFFER(5, const f32, residual),
-             BUFFER(6, const u8, weight0), BUFFER(7, const u8, weight1),
-             BUFFER(8, const u8, weight2), BUFFER(9, const u8, weight3), BUFFER(10, f32, y0),
-             BUFFER(11, f32, y1), BUFFER(12, f32, y2), BUFFER(13, f32, y3)) {
+             BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, row_gate),
+             BUFFER(4, const f32, residual), BUFFER(5, const u8, weight0),
+             BUFFER(6, const u8, weight1), BUFFER(7, const u8, weight2),
+             BUFFER(8, const u8, weight3), BUFFER(9, f32, y0), BUFFER(10, f32, y1),
+             BUFFER(11, f32, y2), BUFFER(12, f32, y3)) {
   SHARED_ARRAY(f32, work, STRIP_WORK);
   SHARED_ARRAY(u32, codes, (STRIP_MAX_BLOCKS * STRIP_BLOCK_WORDS + STRIP_COLUMNS * STRIP_ROW_GAP));
   SHARED_ARRAY(u8, digits, (STRIP_MAX_BLOCKS * STRIP_DIGIT_BYTES));
@@ -268,7 +387,7 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
   StripGroup group = strip_group(p, k_group.x);
   const u32 type = p.type[group.part];
   const u32 n_out = p.n_out[group.part];
-  const u32 first_step_row = k_group.z * p.group_rows;
+  const u32 first_step_row = k_group.y * p.group_rows;
   const u32 n_step_rows = counts[p.axis];
   if (first_step_row >= n_step_rows) {
     wait_for_kernel_before();
@@ -295,92 +414,71 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
         sum = sum + shuffle_xor(sum, 1);
         sum = sum + shuffle_xor(sum, 2);
         const u32 output = first_row + k_lane / 4;
-        if (k_lane % 4 == 0u && output < n_out) {
-          const u64 to = u64(step_row) * n_out + output;
-          y[to] = strip_result(p, group.part, sum, step_row, to, row_gate, residual);
+        const ResultPlace place = {0,
+                                   0,
+                                   0,
+                                   step_row - first_step_row,
+                                   u64(step_row) * n_out + output,
+                                   k_lane % 4 == 0u && output < n_out};
+        const StripEnd ending = strip_end(p, group.part, first_step_row, place, row_gate, residual);
+        if (place.is_stored) {
+          y[place.to] = strip_result(p, group.part, sum, ending);
         }
       }
     }
     return;
   }
 
-  u64 first_row = 0;
-  if (p.n_used != 0u) {
-    wait_for_kernel_before();
-    first_row = u64(u32(routing[u64(first_step_row) * 2u * p.n_used + k_group.y])) * p.expert_rows;
-  }
-  const u32 row_bytes = group.n_blocks * strip_block_bytes(type);
-  const StripMatrix first = matrix_at(weight, (first_row + p.first_row[0]) * row_bytes);
-  const StripMatrix second = matrix_at(weight1, (first_row + p.first_row[1]) * row_bytes);
-  StripItem item = {group.begin, 0};
-  item = later_item(item, k_simdgroup, group.n_units);
+  const u32 teams = max_u32(STRIP_SIMDGROUPS / group.n_units, 1u);
+  const u32 block_bytes = strip_block_bytes(type);
+  const StripMatrix matrix = {block_bytes, group.n_blocks * block_bytes, n_out - 1u};
+  StripCursor cursor = strip_cursor(first_item(group.begin, teams, k_simdgroup, group.n_units),
+                                    group, matrix, k_lane);
   StripTile tile;
-  if (item.strip < group.end) {
-    load_item(p, group, type, first, second, item, k_lane, tile);
+  if (cursor.item.strip < group.end) {
+    tile_load(type, cursor.is_second ? weight1 : weight, cursor.place, k_lane, tile);
   }
-  if (p.n_used == 0u) {
-    wait_for_kernel_before();
-  }
+  wait_for_kernel_before();
   group.n_rows = min_u32(n_step_rows - first_step_row, p.group_rows);
-  const u32 y_row = first_step_row * max_u32(p.n_used, 1u) + k_group.y;
-  DEVICE(const f32) x_rows = x + u64(p.has_x_per_slot != 0u ? y_row : first_step_row) * p.n;
+  DEVICE(const f32) x_rows = x + u64(first_step_row) * p.n;
   if (p.has_norm != 0u) {
     norm_rows(p, x_rows, group.n_rows, work, inverses, k_thread.x);
   }
   quantize_rows(p, x_rows, norm, inverses, group, k_simdgroup, k_lane, codes, digits, scales);
   group_barrier();
 
-  const bool has_column = k_lane / 4 < group.n_rows;
-  const u32 column_row = has_column ? k_lane / 4 : 0u;
   const u32 block_floats = STRIP_BLOCK_FLOATS(group.n_rows);
   for (u32 strip = group.begin; strip < group.end; strip += p.round_strips) {
     const u32 end = min_u32(strip + p.round_strips, group.end);
-    while (item.strip < end) {
-      const StripTile now = tile;
-      const u32 unit = item.unit;
-      SHARED(f32) terms = work + ((item.strip - strip) * group.n_units + unit) * block_floats;
-      item = later_item(item, STRIP_SIMDGROUPS, group.n_units);
-      if (item.strip >= end) {  // the round's end: the first of the next
-        item.strip = end;
-        item.unit = 0;
-        item = later_item(item, k_simdgroup, group.n_units);
-      }
-      const bool has_more = item.strip < group.end;
-      if (has_more) {
-        load_item(p, group, type, first, second, item, k_lane, tile);
-      }
-      const u32 block = unit >= group.n_blocks ? unit - group.n_blocks : unit;
-      const StripCodes mine = strip_codes(
-          digits + (column_row * group.n_blocks + block) * STRIP_DIGIT_BYTES, has_column, k_lane);
-      StripProduct product;
-      tile_multiply(
-          type, now,
-          codes + (column_row * strip_row_words(group.n_blocks) + block * STRIP_BLOCK_WORDS), mine,
-          product);
-      store_product(product, group.n_rows, k_lane, terms);
+    const u32 n_results = (end - strip) * group.n_rows * STRIP_ROWS * (p.is_pair != 0u ? 2u : 1u);
+    ResultPlace place = result_place(p, group, strip, k_thread.x, n_results, first_step_row);
+    StripEnd ending = strip_end(p, group.part, first_step_row, place, row_gate, residual);
+    if (type == STRIP_Q4_K) {
+      q4_k_strips(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes,
+                  digits, work, cursor, tile);
+    } else if (type == STRIP_Q5_K) {
+      q5_k_strips(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes,
+                  digits, work, cursor, tile);
+    } else {
+      q6_k_strips(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes,
+                  digits, work, cursor, tile);
     }
     group_barrier();
-    const u32 n_kinds = p.is_pair != 0u ? 2u : 1u;
-    const u32 n_results = (end - strip) * group.n_rows * n_kinds * STRIP_ROWS;
     for (u32 begin = 0; begin < n_results; begin += STRIP_THREADS) {
-      const u32 i = min_u32(begin + k_thread.x, n_results - 1u);
-      const u32 row = i % STRIP_ROWS;
-      const u32 kind = p.is_pair != 0u ? i / STRIP_ROWS % 2 : 0u;
-      const u32 place = i / (STRIP_ROWS * n_kinds);
-      const u32 in_round = group.n_rows == 1u ? place : place / group.n_rows;
-      const u32 column = place - in_round * group.n_rows;
+      if (begin != 0u) {
+        place = result_place(p, group, strip, begin + k_thread.x, n_results, first_step_row);
+        ending = strip_end(p, group.part, first_step_row, place, row_gate, residual);
+      }
       f32 result = sum_strip(
-          work + (in_round * group.n_units + kind * group.n_blocks) * block_floats, group.n_rows,
-          group.n_blocks, row, column, type != STRIP_Q6_K, scales + column * group.n_blocks);
+          work + (place.in_round * group.n_units + place.kind * group.n_blocks) * block_floats,
+          group.n_rows, group.n_blocks, place.row, place.column, type != STRIP_Q6_K,
+          scales + place.column * group.n_blocks);
       const f32 other = shuffle_xor(result, STRIP_ROWS);
       if (p.is_pair != 0u) {
         result = activate_f32(p.activation, result) * other;
       }
-      const u32 output = (strip + in_round) * STRIP_ROWS + row;
-      if (begin + k_thread.x < n_results && kind == 0u && output < n_out) {
-        const u64 to = u64(y_row + column) * n_out + output;
-        y[to] =
-            strip_result(p, group.part, result, first_step_row + column, to, row_gate, residual);
+      if (place.is_stored) {
+        y[place.to] = strip_result(p, group.part, result, ending);
       }
     }
     group_barrier();  // what blocks said has been used

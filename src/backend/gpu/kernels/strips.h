@@ -31,17 +31,14 @@ namespace hearth::backend::gpu {
 /// Up to four matrices multiply one input, normed as a whole row with has_norm; with is_pair the
 /// first two, of one type, are gate and up, and y0 = activation(gate) * up. A strip is 16 rows of a
 /// matrix, of a pair 16 of both, of floats 8.
-/// Buffers: counts, x f32 [x rows, n], norm f32 [n], routing f32 [capacity of rows, 2 n_used],
-/// row_gate f32 [rows], residual f32 [y rows, n_out], weight0 ... weight3, y0 ... y3 f32 [y rows,
-/// n_out]. For an absent buffer any other may be bound that is only read, or for y1 ... y3, that
-/// nobody uses. With experts (n_used > 0) weights are [experts, expert_rows, n], of which rows
-/// [first_row, first_row + n_out) of an expert are multiplied; y row is row * n_used + slot, and so
-/// is an x row with has_x_per_slot.
+/// Buffers: counts, x f32 [rows, n], norm f32 [n], row_gate f32 [rows], residual f32 [rows, n_out],
+/// weight0 ... weight3, y0 ... y3 f32 [rows, n_out]. For an absent buffer any other may be bound
+/// that is only read, or for y1 ... y3, that nobody uses.
 ///
 /// Threadgroup g.x takes group_strips of the strips of the first part with g.x < group_end, after
 /// those of the threadgroups before it; of floats that is one. Grid (group_end of the last part,
 /// max(n_used, 1), ceil(capacity / group_rows)). n is a multiple of 256, at most STRIP_WORK with a
-/// matrix of floats; a matrix, of experts that of one, has less than 4 GiB. For r = group_rows: r
+/// matrix of floats; a matrix has less than 4 GiB. For r = group_rows: r
 /// <= STRIP_MAX_ROWS, n / 256 * r <= STRIP_MAX_BLOCKS, and STRIP_BLOCK_FLOATS(r) times n / 256,
 /// twice that for a pair, times round_strips <= STRIP_WORK.
 struct StripParams {
@@ -53,17 +50,13 @@ struct StripParams {
   u32 type[STRIP_PARTS];
   u32 group_end[STRIP_PARTS];
   u32 group_strips[STRIP_PARTS];
-  u32 first_row[2];
-  u32 group_rows;    // of the step: 1 with experts
+  u32 group_rows;    // of the step
   u32 round_strips;  // whose terms fit into work
   u32 is_pair;
   u32 activation;  // of the pair, graph::ActivationKind
   u32 has_row_gate;
   u32 row_activation;
   u32 has_residual;  // for y0
-  u32 n_used;
-  u32 expert_rows;
-  u32 has_x_per_slot;
 };
 
 }  // namespace hearth::backend::gpu

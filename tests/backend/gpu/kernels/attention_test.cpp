@@ -256,7 +256,7 @@ class GpuAttention {
     const auto n_rows = static_cast<u32>(rows_.step.positions.size());
     return run_everywhere(call(KernelId::attention_combine_f32,
                                {counts(n_rows), partials, contents(rows_.step.positions),
-                                poisoned((n_rows + 1) * q_floats())},
+                                no_buffer(), poisoned((n_rows + 1) * q_floats())},
                                attention_params(n_parts()),
                                {static_cast<u32>(layer_.n_heads), n_rows + 1}, {64}))
         .back();

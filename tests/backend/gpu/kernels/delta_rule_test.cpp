@@ -37,15 +37,32 @@ class GpuDeltaRule : public testing::TestWithParam<Shapes> {
                   .order = shapes.order};
     op_.rate = weights_.add_uniform("ssm_a", Shape{n_value_heads}, -2, -0.01f);
     op_.bias = weights_.add_uniform("ssm_dt", Shape{n_value_heads}, -1, 1);
+    norm_ = {weights_.add_uniform("ssm_norm", Shape{shapes.value_dim}, 0.5f, 1.5f), 1e-6f};
   }
 
   [[nodiscard]] std::size_t slot_floats() const {
     return static_cast<std::size_t>(n_value_heads * op_.params.key_dim * op_.params.value_dim);
   }
 
+  [[nodiscard]] static bool is_normed() {
+    return GetParam().kernel == KernelId::delta_rule_head_f32;
+  }
+
+  /// What the kernel's variant makes of what comes out.
+  [[nodiscard]] graph::Matrix finished(const graph::Matrix& y, const graph::Matrix& gate) const {
+    if (!is_normed()) {
+      return y;
+    }
+    const auto op = [this](const graph::AnyOp& each, const std::vector<graph::Matrix>& inputs) {
+      return graph::run_op(each, weights_.table(), inputs).value();
+    };
+    return op(graph::Mul{},
+              {op(norm_, {y}), op(graph::Activation{graph::ActivationKind::silu}, {gate})});
+  }
+
   /// y and the memory after; one sequence is masked.
   std::vector<Contents> run(const RecurrentStep& each, const std::vector<graph::Matrix>& inputs,
-                            const Contents& memory) {
+                            const graph::Matrix& gate, const Contents& memory) {
     const Shapes& shapes = GetParam();
     const DeltaRuleParams params{
         .n_key_heads = n_key_heads,
@@ -56,18 +73,33 @@ class GpuDeltaRule : public testing::TestWithParam<Shapes> {
         .query_scale = 1.0f / std::sqrt(static_cast<float>(shapes.key_dim)),
         .slot_stride = slot_floats()};
     const auto y_floats = static_cast<std::size_t>(n_value_heads * shapes.value_dim);
-    auto results = run_everywhere(
-        call(shapes.kernel,
-             {counts(each.n_rows(), 0, each.n_sequences()), contents(inputs[0].data),
-              contents(inputs[1].data), contents(inputs[2].data), weights_.bytes(op_.rate),
-              weights_.bytes(op_.bias), contents(each.row_starts), contents(each.step.positions),
-              contents(each.before), contents(each.after), memory,
-              poisoned((each.n_rows() + 1) * y_floats)},
-             params,
-             {static_cast<u32>(shapes.value_dim) / shapes.columns, n_value_heads,
-              each.n_sequences() + 1},
-             {4 * shapes.columns}));
-    return {std::move(results[11]), std::move(results[10])};
+    std::vector<Contents> buffers{counts(each.n_rows(), 0, each.n_sequences()),
+                                  contents(inputs[0].data),
+                                  contents(inputs[1].data),
+                                  contents(inputs[2].data),
+                                  weights_.bytes(op_.rate),
+                                  weights_.bytes(op_.bias),
+                                  contents(each.row_starts),
+                                  contents(each.step.positions),
+                                  contents(each.before),
+                                  contents(each.after)};
+    if (is_normed()) {
+      buffers.push_back(weights_.bytes(norm_.weight));
+      buffers.push_back(contents(gate.data));
+    }
+    buffers.push_back(memory);
+    buffers.push_back(poisoned((each.n_rows() + 1) * y_floats));
+    const DeltaHeadParams head_params{params, norm_.eps,
+                                      static_cast<u32>(graph::ActivationKind::silu)};
+    auto results =
+        is_normed()
+            ? run_everywhere(call(shapes.kernel, std::move(buffers), head_params,
+                                  {n_value_heads, each.n_sequences() + 1}, {DELTA_HEAD_THREADS}))
+            : run_everywhere(call(shapes.kernel, std::move(buffers), params,
+                                  {static_cast<u32>(shapes.value_dim) / shapes.columns,
+                                   n_value_heads, each.n_sequences() + 1},
+                                  {4 * shapes.columns}));
+    return {std::move(results.back()), std::move(results[results.size() - 2])};
   }
 
   /// The reference's memory of a slot in the order of the kernel.
@@ -88,6 +120,7 @@ class GpuDeltaRule : public testing::TestWithParam<Shapes> {
 
   graph::RandomWeights weights_;
   graph::DeltaRule op_;
+  graph::RmsNorm norm_;
 };
 
 TEST_P(GpuDeltaRule, GivesTheBitsOfTheReferenceAndItsMemory) {
@@ -105,10 +138,11 @@ TEST_P(GpuDeltaRule, GivesTheBitsOfTheReferenceAndItsMemory) {
         random_matrix(each.n_rows(), 2 * params.key_features() + params.value_features(), seed),
         random_matrix(each.n_rows(), n_value_heads, seed + 1),
         random_matrix(each.n_rows(), n_value_heads, seed + 2)};
-    seed += 3;
+    const auto gate = random_matrix(each.n_rows(), params.value_features(), seed + 3);
+    seed += 4;
     const auto expected = graph::run_op(op_, weights_.table(), inputs, each.step, cache).value();
-    const auto results = run(each, inputs, memory);
-    expect_bits(results[0], expected.data);
+    const auto results = run(each, inputs, gate, memory);
+    expect_bits(results[0], finished(expected, gate).data);
     memory = results[1];
     const auto slot_bytes = static_cast<std::ptrdiff_t>(slot_floats() * sizeof(float));
     for (const std::int32_t slot : each.after) {
@@ -122,6 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
     Shapes, GpuDeltaRule,
     testing::ValuesIn(
         shapes<Shapes>({{KernelId::delta_rule_128_f32, 128, 32, graph::HeadOrder::grouped, 32},
+                        {KernelId::delta_rule_head_f32, 128, 128, graph::HeadOrder::tiled, 128},
                         {KernelId::delta_rule_128_f32, 128, 32, graph::HeadOrder::tiled, 16},
                         {KernelId::delta_rule_f32, 256, 16, graph::HeadOrder::tiled, 16},
                         {KernelId::delta_rule_f32, 20, 48, graph::HeadOrder::grouped, 16}})));

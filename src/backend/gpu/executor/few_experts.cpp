@@ -1,0 +1,148 @@
+#include "backend/gpu/executor/few_experts.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "backend/gpu/executor/strips.h"
+#include "backend/gpu/kernels/expert_down.h"
+#include "backend/gpu/kernels/expert_gate.h"
+#include "base/checked.h"
+#include "quant/registry.h"
+
+namespace hearth::backend::gpu {
+namespace {
+
+constexpr std::int64_t block_values = 256;
+
+const TensorView& matrix(graph::WeightId weight, const Recorder& recorder) {
+  return recorder.host_weight(weight).tensor;
+}
+
+/// Whether the kernel has tiles for a matrix.
+bool has_blocks(graph::WeightId weight, const Recorder& recorder) {
+  const auto type = strip_type(weight, recorder);
+  const TensorView& tensor = matrix(weight, recorder);
+  const std::int64_t n_in = tensor.shape.back();
+  return type && *type != STRIP_F32 && n_in % block_values == 0 &&
+         tensor.shape[tensor.shape.rank() - 2] * quant::row_bytes(tensor.dtype, n_in) <=
+             std::numeric_limits<u32>::max();
+}
+
+std::int64_t n_blocks(const plan::ExpertDown& down, const Recorder& recorder) {
+  return recorder.features(down.input) / block_values;
+}
+
+/// Rows of the matrix of one expert.
+u32 expert_rows(graph::WeightId weight, const Recorder& recorder) {
+  return static_cast<u32>(matrix(weight, recorder).shape[1]);
+}
+
+/// Strips that a threadgroup takes: so many threadgroups that each compute unit has one, as far as
+/// its shared memory goes.
+u32 strips_for_each_group(u32 n_strips, u32 n_experts, u32 n_units, const Recorder& recorder) {
+  const u32 n_groups = std::max(recorder.device().compute_units / n_experts, 1u);
+  return std::clamp<u32>(static_cast<u32>(ceil_div(n_strips, n_groups)), 1,
+                         EXPERT_MAX_UNITS / n_units);
+}
+
+}  // namespace
+
+bool takes_expert_gate(const plan::OpLaunch& router, const plan::ExpertGate& gate,
+                       const Recorder& recorder) {
+  const u32 n = recorder.features(gate.input);
+  return router.output == gate.routing && recorder.device().has_integer_tiles &&
+         recorder.rows(gate.input) <= max_strip_rows && n <= EXPERT_MAX_IN &&
+         recorder.features(router.inputs.front()) <= ROUTER_MAX_EXPERTS &&
+         recorder.features(gate.routing) / 2 <= ROUTER_MAX_USED &&
+         has_blocks(gate.gate.weight, recorder) && has_blocks(gate.up.weight, recorder) &&
+         strip_type(gate.gate.weight, recorder) == strip_type(gate.up.weight, recorder) &&
+         expert_rows(gate.gate.weight, recorder) == expert_rows(gate.up.weight, recorder) &&
+         matrix(gate.gate.weight, recorder).shape.back() == n &&
+         (!gate.norm || matrix(gate.norm->weight, recorder).shape.back() == n);
+}
+
+void record_routed_gate(const plan::OpLaunch& router, const plan::ExpertGate& gate,
+                        Recorder& recorder) {
+  ExpertGateParams params{
+      .n = recorder.features(gate.input),
+      .has_norm = gate.norm ? 1u : 0u,
+      .eps = gate.norm ? gate.norm->eps : 0.0f,
+      .n_experts = recorder.features(router.inputs.front()),
+      .n_used = recorder.features(gate.routing) / 2,
+      .n_out = static_cast<u32>(gate.gate.n_out),
+      .type = *strip_type(gate.gate.weight, recorder),
+      .expert_rows = expert_rows(gate.gate.weight, recorder),
+      .first_row = {static_cast<u32>(gate.gate.first_row), static_cast<u32>(gate.up.first_row)},
+      .activation = static_cast<u32>(gate.kind)};
+  const auto n_strips = static_cast<u32>(ceil_div(params.n_out, STRIP_ROWS));
+  params.group_strips =
+      strips_for_each_group(n_strips, params.n_used * recorder.rows(gate.input),
+                            2 * params.n / static_cast<u32>(block_values), recorder);
+  recorder.dispatch(
+      KernelId::expert_gate,
+      {recorder.step().counts, recorder.value(gate.input),
+       gate.norm ? recorder.weight(gate.norm->weight) : recorder.absent(),
+       recorder.value(router.inputs.front()), recorder.weight(gate.gate.weight),
+       recorder.weight(gate.up.weight), recorder.value(gate.routing), recorder.value(gate.output)},
+      params,
+      {static_cast<u32>(ceil_div(n_strips, params.group_strips)), params.n_used,
+       recorder.rows(gate.input)},
+      STRIP_THREADS);
+}
+
+bool takes_expert_down(const plan::ExpertDown& down, const Recorder& recorder) {
+  const u32 n_used = recorder.features(down.routing) / 2;
+  const std::int64_t n_in = matrix(down.down.weight, recorder).shape.back();
+  return recorder.device().has_integer_tiles && recorder.rows(down.input) <= max_strip_rows &&
+         n_used < DOWN_MAX_SLOTS && recorder.features(down.input) == n_used * n_in &&
+         has_blocks(down.down.weight, recorder) && n_blocks(down, recorder) <= STRIP_MAX_BLOCKS;
+}
+
+bool is_shared_expert(const plan::ExpertDown& down, const plan::Projection& shared,
+                      const Recorder& recorder) {
+  return shared.residual == down.output && shared.parts.size() == 1 && !shared.norm &&
+         shared.row_gate && !shared.row_gate->columns && shared.input_gate &&
+         !shared.input_gate->columns && !shared.parts.front().matmul.bias &&
+         has_blocks(shared.parts.front().matmul.weight, recorder) &&
+         recorder.features(shared.input) <= DOWN_MAX_SHARED &&
+         n_blocks(down, recorder) + recorder.features(shared.input) / block_values <=
+             STRIP_MAX_BLOCKS;
+}
+
+void record_expert_down(const plan::ExpertDown& down, const plan::Projection* shared,
+                        Recorder& recorder) {
+  const TensorView& weight = matrix(down.down.weight, recorder);
+  ExpertDownParams params{.n = static_cast<u32>(weight.shape.back()),
+                          .n_out = static_cast<u32>(down.down.n_out),
+                          .n_used = recorder.features(down.routing) / 2,
+                          .type = *strip_type(down.down.weight, recorder),
+                          .expert_rows = expert_rows(down.down.weight, recorder),
+                          .first_row = static_cast<u32>(down.down.first_row),
+                          .has_residual = down.residual ? 1u : 0u};
+  BufferPart shared_x = recorder.absent();
+  BufferPart shared_gate = recorder.absent();
+  BufferPart row_gate = recorder.absent();
+  BufferPart shared_weight = recorder.absent();
+  if (shared != nullptr) {
+    const graph::WeightId id = shared->parts.front().matmul.weight;
+    params.shared_n = recorder.features(shared->input);
+    params.shared_type = *strip_type(id, recorder);
+    params.activation = static_cast<u32>(shared->input_gate->kind);
+    params.row_activation = static_cast<u32>(shared->row_gate->kind);
+    shared_x = recorder.value(shared->input);
+    shared_gate = recorder.value(shared->input_gate->value);
+    row_gate = recorder.value(shared->row_gate->value);
+    shared_weight = recorder.weight(id);
+  }
+  recorder.dispatch(
+      KernelId::expert_down,
+      {recorder.step().counts, recorder.value(down.input), recorder.value(down.routing),
+       down.residual ? recorder.value(*down.residual) : recorder.absent(),
+       recorder.weight(down.down.weight), std::move(shared_x), std::move(shared_gate),
+       std::move(row_gate), std::move(shared_weight),
+       recorder.value(shared != nullptr ? shared->output : down.output)},
+      params, {static_cast<u32>(ceil_div(params.n_out, STRIP_ROWS)), recorder.rows(down.input)},
+      STRIP_THREADS);
+}
+
+}  // namespace hearth::backend::gpu

@@ -1,0 +1,91 @@
+/// Launches that become one, because a kernel does what several say. A value that only passes from
+/// one to the next is never written.
+
+#include <algorithm>
+#include <variant>
+
+#include "backend/gpu/executor/few_experts.h"
+#include "backend/gpu/executor/recorder.h"
+
+namespace hearth::backend::gpu {
+namespace {
+
+/// Whether the value passes from one launch to the next and is nothing else.
+bool has_one_reader(graph::ValueId value, const Recorder& recorder) {
+  const plan::Plan& plan = recorder.context().plan;
+  std::int64_t reads_of_it = value == plan.logits ? 1 : 0;
+  for (const auto& launch : plan.launches) {
+    reads_of_it += std::ranges::count(plan::reads(launch), value);
+  }
+  return reads_of_it == 1;
+}
+
+/// What experts say, with the expert that all rows share.
+std::size_t record_experts(const plan::ExpertDown& down, const plan::Launch* next,
+                           Recorder& recorder) {
+  const auto* shared = next == nullptr ? nullptr : std::get_if<plan::Projection>(next);
+  if (shared == nullptr || !is_shared_expert(down, *shared, recorder) ||
+      !has_one_reader(down.output, recorder)) {
+    shared = nullptr;
+  }
+  record_expert_down(down, shared, recorder);
+  return shared == nullptr ? 1 : 2;
+}
+
+/// A projection whose input has been normed and gated by the launch in front.
+Result<void> record_plain(plan::Projection projection, Recorder& recorder) {
+  projection.norm.reset();
+  projection.input_gate.reset();
+  recorder.barrier();
+  return record_projection(projection, recorder);
+}
+
+/// A projection of what a launch gives, which does nothing else with it.
+const plan::Projection* projection_of(graph::ValueId value, const plan::Launch* next,
+                                      const Recorder& recorder) {
+  const auto* projection = next == nullptr ? nullptr : std::get_if<plan::Projection>(next);
+  return projection != nullptr && projection->input == value && projection->input_gate &&
+                 has_one_reader(value, recorder)
+             ? projection
+             : nullptr;
+}
+
+}  // namespace
+
+Result<std::size_t> record_merged(std::span<const plan::Launch> launches, Recorder& recorder) {
+  const plan::Launch* next = launches.size() > 1 ? &launches[1] : nullptr;
+  if (const auto* down = std::get_if<plan::ExpertDown>(&launches.front());
+      down != nullptr && takes_expert_down(*down, recorder)) {
+    return record_experts(*down, next, recorder);
+  }
+  if (const auto* block = std::get_if<plan::AttentionBlock>(&launches.front())) {
+    const auto* projection = projection_of(block->output, next, recorder);
+    if (projection != nullptr && !projection->norm &&
+        applies_gate(*block, *projection->input_gate, recorder)) {
+      HEARTH_TRY(record_attention_block(*block, &*projection->input_gate, recorder));
+      HEARTH_TRY(record_plain(*projection, recorder));
+      return 2;
+    }
+  }
+  if (const auto* launch = std::get_if<plan::OpLaunch>(&launches.front())) {
+    const auto* gate = next == nullptr ? nullptr : std::get_if<plan::ExpertGate>(next);
+    if (std::holds_alternative<graph::Router>(launch->op) && gate != nullptr &&
+        takes_expert_gate(*launch, *gate, recorder)) {
+      record_routed_gate(*launch, *gate, recorder);
+      return 2;
+    }
+    const auto* delta = std::get_if<graph::DeltaRule>(&launch->op);
+    const auto* projection =
+        delta == nullptr ? nullptr : projection_of(launch->output, next, recorder);
+    if (projection != nullptr && projection->norm &&
+        applies_norm(*delta, *launch, *projection->norm, *projection->input_gate, recorder)) {
+      record_normed_delta_rule(*delta, *launch, *projection->norm, *projection->input_gate,
+                               recorder);
+      HEARTH_TRY(record_plain(*projection, recorder));
+      return 2;
+    }
+  }
+  return 0;
+}
+
+}  // namespace hearth::backend::gpu

@@ -1,0 +1,74 @@
+#pragma once
+/// The steps of a router (graph/ops/router.h) by the threads of a threadgroup. The rank of an
+/// expert is the number of those before it, counted by comparing with all others in shared memory:
+/// no order of threads enters the choice.
+
+#include "backend/gpu/dialect/dialect.h"
+#include "backend/gpu/kernels/lanes.h"
+
+namespace hearth::backend::gpu {
+
+/// The largest logit that the caller's simdgroup sees. Whatever becomes of it with a NaN, the sum
+/// of exponentials will be one.
+DEVICE_FN f32 largest_logit(DEVICE(const f32) logits, u32 n, u32 thread_index, u32 n_threads) {
+  f32 maximum = logits[0];
+  for (u32 i = thread_index; i < n; i += n_threads) {
+    maximum = logits[i] > maximum ? logits[i] : maximum;
+  }
+  return simd_max_f32(maximum);
+}
+
+/// By the lanes of one simdgroup.
+DEVICE_FN f32 sum_exponentials(SHARED(const f32) values, u32 n, u32 lane) {
+  f32 partial = 0.0f;
+  for (u32 i = lane % N_LANES; i < n; i += N_LANES) {
+    partial += values[i];
+  }
+  return sum_lanes(partial);
+}
+
+/// 1 if expert j with value a comes before expert i with value b.
+DEVICE_FN u32 is_before(f32 a, u32 j, f32 b, u32 i) {
+  return a > b || (a == b && j < i) ? 1u : 0u;
+}
+
+/// The experts of ranks 0 ... n_used - 1, given all probabilities. Ranks mean nothing with a NaN in
+/// the sum of exponentials: experts 0, 1, ... then.
+DEVICE_FN void choose_experts(SHARED(const f32) values, u32 n, u32 n_used, f32 sum,
+                              SHARED(u32) chosen, u32 thread_index, u32 n_threads) {
+  for (u32 i = thread_index; i < n; i += n_threads) {
+    u32 rank = 0;
+    const f32 value = values[i];
+    u32 j = 0;
+    for (; j + 8 <= n; j += 8) {
+      const f32x4 low = load4(values + j);
+      const f32x4 high = load4(values + j + 4);
+      rank += is_before(low.x, j, value, i) + is_before(low.y, j + 1, value, i) +
+              is_before(low.z, j + 2, value, i) + is_before(low.w, j + 3, value, i) +
+              is_before(high.x, j + 4, value, i) + is_before(high.y, j + 5, value, i) +
+              is_before(high.z, j + 6, value, i) + is_before(high.w, j + 7, value, i);
+    }
+    for (; j < n; ++j) {
+      rank += is_before(values[j], j, value, i);
+    }
+    rank = is_nan_f32(sum) ? i : rank;
+    if (rank < n_used) {
+      chosen[rank] = i;
+    }
+  }
+}
+
+/// The row that a router gives.
+DEVICE_FN void write_routing(SHARED(const f32) values, SHARED(const u32) chosen, u32 n_used,
+                             u32 thread_index, u32 n_threads, DEVICE(f32) routing) {
+  f32 sum = 0.0f;
+  for (u32 slot = 0; slot < n_used; ++slot) {
+    sum += values[chosen[slot]];
+  }
+  for (u32 slot = thread_index; slot < n_used; slot += n_threads) {
+    routing[slot] = f32(chosen[slot]);
+    routing[n_used + slot] = values[chosen[slot]] / sum;
+  }
+}
+
+}  // namespace hearth::backend::gpu

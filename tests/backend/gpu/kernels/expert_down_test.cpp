@@ -1,0 +1,102 @@
+#include "backend/gpu/kernels/expert_down.h"
+
+#include <array>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "quant/registry.h"
+#include "tests/backend/gpu/kernels/kernel_runner.h"
+#include "tests/graph/op_runner.h"
+#include "tests/graph/tiny_model.h"
+
+namespace hearth::backend::gpu {
+namespace {
+
+using graph::ActivationKind;
+using graph::Matrix;
+using graph::random_matrix;
+
+constexpr std::int64_t n_rows = 2;
+constexpr std::int64_t n_used = 3;
+constexpr std::int64_t n_out = 37;
+constexpr std::int64_t n = 512;
+constexpr std::int64_t shared_n = 768;
+
+struct DownTypes {
+  std::string_view experts, shared;
+};
+
+u32 number_of(std::string_view type) {
+  return type == "Q4_K" ? STRIP_Q4_K : (type == "Q5_K" ? STRIP_Q5_K : STRIP_Q6_K);
+}
+
+class GpuExpertDown : public testing::TestWithParam<DownTypes> {
+ protected:
+  [[nodiscard]] Matrix op(const graph::AnyOp& op, const std::vector<Matrix>& inputs) const {
+    return graph::run_op(op, weights_.table(), inputs).value();
+  }
+
+  graph::RandomWeights weights_{3};
+};
+
+TEST_P(GpuExpertDown, AddsTheChosenExpertsThenTheResidualThenTheSharedOne) {
+  const auto down = weights_.add("down", quant::find(GetParam().experts)->dtype, {5, n_out + 3, n});
+  const auto shared =
+      weights_.add("shared", quant::find(GetParam().shared)->dtype, {n_out, shared_n});
+  const Matrix x = random_matrix(n_rows, n_used * n, 4);
+  const Matrix residual = random_matrix(n_rows, n_out, 5);
+  const Matrix shared_x = random_matrix(n_rows, shared_n, 6);
+  const Matrix shared_gate = random_matrix(n_rows, shared_n, 7);
+  const Matrix row_gate = random_matrix(n_rows, 1, 8);
+  Matrix routing = random_matrix(n_rows, 2 * n_used, 9);
+  for (std::size_t row = 0; row < n_rows; ++row) {
+    for (std::size_t slot = 0; slot < n_used; ++slot) {
+      routing.data[row * 2 * n_used + slot] = static_cast<float>((3 * row + 4 * slot) % 5);
+    }
+  }
+
+  const Matrix said = op(graph::ExpertMatMul{down, 2, n_out}, {x, routing});
+  const Matrix sum = op(graph::ExpertSum{}, {said, routing});
+  const Matrix with_residual = op(graph::Add{}, {residual, sum});
+  const Matrix gated =
+      op(graph::Mul{}, {op(graph::Activation{ActivationKind::silu}, {shared_gate}), shared_x});
+  const Matrix share = op(graph::Activation{ActivationKind::sigmoid}, {row_gate});
+  const Matrix shared_said = op(graph::Mul{}, {op(graph::MatMul{shared, {}}, {gated}), share});
+  const Matrix with_shared = op(graph::Add{}, {with_residual, shared_said});
+
+  const auto run = [&](bool has_residual, bool has_shared) {
+    const ExpertDownParams params{.n = n,
+                                  .n_out = n_out,
+                                  .n_used = n_used,
+                                  .type = number_of(GetParam().experts),
+                                  .expert_rows = n_out + 3,
+                                  .first_row = 2,
+                                  .has_residual = has_residual ? 1u : 0u,
+                                  .shared_n = has_shared ? static_cast<u32>(shared_n) : 0u,
+                                  .shared_type = number_of(GetParam().shared),
+                                  .activation = static_cast<u32>(ActivationKind::silu),
+                                  .row_activation = static_cast<u32>(ActivationKind::sigmoid)};
+    return run_everywhere(
+               call(KernelId::expert_down,
+                    {counts(n_rows), contents(x.data), contents(routing.data),
+                     contents(residual.data), weights_.bytes(down), contents(shared_x.data),
+                     contents(shared_gate.data), contents(row_gate.data), weights_.bytes(shared),
+                     poisoned((n_rows + 1) * n_out)},
+                    params, {3, n_rows + 1}, {STRIP_THREADS}))
+        .back();
+  };
+  expect_bits(run(false, false), sum.data);
+  expect_bits(run(true, false), with_residual.data);
+  expect_bits(run(true, true), with_shared.data);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, GpuExpertDown,
+                         testing::Values(DownTypes{"Q4_K", "Q6_K"}, DownTypes{"Q6_K", "Q5_K"}),
+                         [](const auto& tested) {
+                           return std::string(tested.param.experts) + "And" +
+                                  std::string(tested.param.shared);
+                         });
+
+}  // namespace
+}  // namespace hearth::backend::gpu
