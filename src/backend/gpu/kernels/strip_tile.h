@@ -193,10 +193,8 @@ K_TILE_MULTIPLY(q5_k)
 
 // Q6_K: sixteen scales of eight bits; blocks begin at even bytes.
 
-/// Two or four words from byte `at` on.
-DEVICE_FN u32x2 load2_anywhere(DEVICE(const u8) weight, u32 at) {
-  DEVICE(const u32) from = words(weight) + at / 4;
-  const u32 shift = 8 * (at % 4);
+/// Two words from bit `shift` of a word on.
+DEVICE_FN u32x2 load2_shifted(DEVICE(const u32) from, u32 shift) {
   const u32 middle = from[1];
   const u32x2 result = {u32((u64(middle) << 32 | from[0]) >> shift),
                         u32((u64(from[2]) << 32 | middle) >> shift)};
@@ -205,19 +203,20 @@ DEVICE_FN u32x2 load2_anywhere(DEVICE(const u8) weight, u32 at) {
 
 DEVICE_FN void q6_k_tile_load(DEVICE(const u8) weight, StripPlace place, u32 lane,
                               THREAD_REF(StripTile) tile) {
-  const u32 in_run = 8 * (lane % 4);
   UNROLL for (u32 r = 0; r < 2; ++r) {
     const u32 block = r == 0 ? place.row0 : place.row8;
+    const u32 shift = 8 * (block % 4);
+    DEVICE(const u32) from = words(weight) + block / 4;
+    DEVICE(const u32) mine = from + 2 * (lane % 4);
     UNROLL for (u32 half_block = 0; half_block < 2; ++half_block) {
       UNROLL for (u32 i = 0; i < 2; ++i) {
         tile.low[4 * r + 2 * half_block + i] =
-            load2_anywhere(weight, block + (64 * half_block + 32 * i + in_run));
+            load2_shifted(mine + (16 * half_block + 8 * i), shift);
       }
-      tile.high[2 * r + half_block] =
-          load2_anywhere(weight, block + (128 + 32 * half_block + in_run));
+      tile.high[2 * r + half_block] = load2_shifted(mine + (32 + 8 * half_block), shift);
     }
     // What lies behind the scales is their factor, and then perhaps nothing.
-    const u32x2 first = load2_anywhere(weight, block + 192);
+    const u32x2 first = load2_shifted(from + 48, shift);
     DEVICE(const u16) ends = halfwords(weight) + (block + 200) / 2;
     tile.head[r].x = first.x;
     tile.head[r].y = first.y;
