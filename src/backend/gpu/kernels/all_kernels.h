@@ -44,6 +44,7 @@
   X(embed_q8_0)               \
   X(expert_down)              \
   X(expert_gate)              \
+  X(expert_rows)              \
   X(expert_sum_f32)           \
   X(float_input)              \
   X(gated_f32)                \
@@ -74,4 +75,7 @@
   X(router_f32)               \
   X(softcap_f32)              \
   X(store_rows_f32)           \
-  X(strip_projection)
+  X(strip_projection)         \
+  X(tile_product_q4_k)        \
+  X(tile_product_q5_k)        \
+  X(tile_product_q6_k)

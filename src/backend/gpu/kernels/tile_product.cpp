@@ -1,0 +1,204 @@
+// A simdgroup owns 16 rows of the matrix and all columns of the threadgroup, whose results it keeps
+// in registers. For each block of 256 values in order of k the threadgroup puts the codes of its
+// columns into shared memory, then each simdgroup multiplies its tile of weights, unpacked once,
+// with eight columns after the other: exact sums, and from these the next links of the chains of
+// floats. 27 KiB of shared memory. Bound by the multiplications of sums with scales (Q4_K, Q5_K:
+// four for each tile product) or by tile products (Q6_K: two for each 32 weights); with few columns
+// by unpacking.
+
+#include "backend/gpu/kernels/tile_product.h"
+
+#include "backend/gpu/kernels/product_place.h"
+#include "backend/gpu/kernels/product_tile.h"
+
+namespace hearth::backend::gpu {
+
+/// The columns of a threadgroup.
+struct TilePlace {
+  u32 n_columns;  // 0: none, the threadgroup has nothing to do
+  u32 first;      // x row and y row, or with experts an entry
+  u64 first_weight;
+};
+
+DEVICE_FN TilePlace tile_place(PARAMS(ProductParams) p, DEVICE(const u32) counts,
+                               DEVICE(const u32) tiles, u32 group) {
+  TilePlace place = {0, 0, 0};
+  if (p.n_used == 0u) {
+    const u32 n_rows = counts[p.axis];
+    place.first = group * TILE_PRODUCT_COLUMNS;
+    place.n_columns =
+        place.first < n_rows ? min_u32(n_rows - place.first, TILE_PRODUCT_COLUMNS) : 0u;
+  } else {
+    place.n_columns = tiles[3 * group + 2];
+    place.first = tiles[3 * group + 1];
+    place.first_weight = u64(tiles[3 * group]) * p.expert_rows + p.first_row;
+  }
+  return place;
+}
+
+/// Four groups of words of codes for each thread, and the thread's column for sums and scale.
+struct StagedColumns {
+  u32x4 codes[4];
+  u32x2 sums;
+  f32 scale;
+};
+
+/// Of block `block` of the columns' rows; those behind the last column repeat it.
+DEVICE_FN void load_columns(DEVICE(const u32) codes, DEVICE(const f32) scales,
+                            DEVICE(const u32) sums, SHARED(const u32) x_rows, u32 n_blocks,
+                            u32 block, bool has_sums, u32 thread_index,
+                            THREAD_REF(StagedColumns) staged) {
+  UNROLL for (u32 i = 0; i < 4; ++i) {
+    const u64 at = u64(x_rows[thread_index / 16 + 16 * i]) * n_blocks + block;
+    staged.codes[i] = load4(codes + at * COLUMN_WORDS + 4 * (thread_index % 16));
+  }
+  const u64 at = u64(x_rows[thread_index / 4]) * n_blocks + block;
+  if (has_sums) {
+    staged.sums = load2(sums + at * 8 + 2 * (thread_index % 4));
+  }
+  staged.scale = scales[at];
+}
+
+/// Sums go as digits (tile_columns).
+DEVICE_FN void store_columns(THREAD_REF(const StagedColumns) staged, bool has_sums,
+                             u32 thread_index, SHARED(u32) codes, SHARED(u32) digits,
+                             SHARED(f32) scales) {
+  UNROLL for (u32 i = 0; i < 4; ++i) {
+    const u32 column = thread_index / 16 + 16 * i;
+    store4(codes + column * COLUMN_WORDS + 4 * ((thread_index % 16) ^ COLUMN_KEY(column)),
+           staged.codes[i]);
+  }
+  if (has_sums) {
+    digits[2 * thread_index] =
+        pick_bytes(staged.sums.x & 0x003f003fu, staged.sums.y & 0x003f003fu, 0x6420u);
+    digits[2 * thread_index + 1] = pick_bytes(staged.sums.x >> 6, staged.sums.y >> 6, 0x6420u);
+  }
+  if (thread_index % 4 == 0u) {
+    scales[thread_index / 4] = staged.scale;
+  }
+}
+
+/// The next link of the chains of a tile and eight columns; `scales` are those of the lane's two.
+DEVICE_FN void add_links(THREAD(const f32) factors, THREAD(const f32) offset_factors,
+                         THREAD_REF(const TileSums) block, SHARED(const f32) scales,
+                         bool has_offset, THREAD(f32) results) {
+  UNROLL for (u32 j = 0; j < 4; ++j) {
+    const f32 scale = scales[j % 2];
+    results[j] = fma_f32(factors[j / 2] * scale, f32(block.values[j]), results[j]);
+    if (has_offset) {
+      results[j] = fma_f32(offset_factors[j / 2] * scale, f32(block.offsets[j]), results[j]);
+    }
+  }
+}
+
+// Results go through shared memory, so that their way out is a loop and neighbours are stored
+// together: so many columns at a time of each simdgroup.
+#define TILE_OUT_COLUMNS 16
+
+/// Where a result lies: lanes of a tile that hold neighbours meet different banks.
+DEVICE_FN u32 result_word(u32 column, u32 output) {
+  const u32 swapped = (column & ~3u) | ((column & 1u) << 1) | ((column >> 1) & 1u);
+  return 16 * swapped + (output ^ (2u * (column & 4u)));
+}
+
+/// Columns [begin, begin + TILE_OUT_COLUMNS).
+DEVICE_FN void put_results(THREAD(const f32) results, u32 begin, u32 lane, SHARED(f32) out) {
+  UNROLL for (u32 i = 0; i < TILE_PRODUCT_COLUMNS / 2; ++i) {
+    const u32 column = i / 4 * 8 + 2 * (lane % 4) + i % 2;
+    const u32 output = lane / 4 + i % 4 / 2 * 8;
+    if (i / 4 * 8 / TILE_OUT_COLUMNS == begin / TILE_OUT_COLUMNS) {
+      out[result_word(column % TILE_OUT_COLUMNS, output)] = results[i];
+    }
+  }
+}
+
+/// Columns of `out`, of which there are n, and 16 rows of the matrix.
+DEVICE_FN void store_results(PARAMS(ProductParams) p, SHARED(const f32) out,
+                             SHARED(const u32) y_rows, SHARED(const u32) step_rows, u32 n,
+                             u32 first_output, u32 lane, DEVICE(const f32) bias,
+                             DEVICE(const f32) gate, DEVICE(const f32) residual, DEVICE(f32) y) {
+  for (u32 i = lane; i < 16 * TILE_OUT_COLUMNS; i += 32) {
+    const u32 column = i / 16;
+    const u32 output = first_output + i % 16;
+    if (column < n && output < p.n_out) {
+      const u64 to = u64(y_rows[column]) * p.n_out + output;
+      y[to] = product_result(p, out[result_word(column, i % 16)], to, output, step_rows[column],
+                             bias, gate, residual);
+    }
+  }
+}
+
+#define TILE_KERNEL(name, format, Tile, block_bytes, has_offset)                                  \
+  KERNEL(name, TILE_PRODUCT_THREADS, ProductParams, BUFFER(0, const u32, counts),                 \
+         BUFFER(1, const u8, weight), BUFFER(2, const u32, codes), BUFFER(3, const f32, scales),  \
+         BUFFER(4, const u32, sums), BUFFER(5, const u32, entries), BUFFER(6, const u32, tiles),  \
+         BUFFER(7, const f32, bias), BUFFER(8, const f32, gate), BUFFER(9, const f32, residual),  \
+         BUFFER(10, f32, y)) {                                                                    \
+    SHARED_ARRAY(u32, column_codes, TILE_PRODUCT_COLUMNS* COLUMN_WORDS);                          \
+    SHARED_ARRAY(u32, digits, 8 * TILE_PRODUCT_COLUMNS);                                          \
+    SHARED_ARRAY(f32, column_scales, TILE_PRODUCT_COLUMNS);                                       \
+    SHARED_ARRAY(u32, x_rows, TILE_PRODUCT_COLUMNS);                                              \
+    SHARED_ARRAY(u32, step_rows, TILE_PRODUCT_COLUMNS);                                           \
+    SHARED_ARRAY(u32, y_rows, TILE_PRODUCT_COLUMNS);                                              \
+    SHARED_ARRAY(f32, outs, 16 * TILE_OUT_COLUMNS * TILE_PRODUCT_THREADS / 32);                   \
+    const TilePlace place = tile_place(p, counts, tiles, k_group.y);                              \
+    if (place.n_columns == 0u) {                                                                  \
+      return;                                                                                     \
+    }                                                                                             \
+    if (k_thread.x < TILE_PRODUCT_COLUMNS) {                                                      \
+      const u32 at = place.first + min_u32(k_thread.x, place.n_columns - 1u);                     \
+      y_rows[k_thread.x] = p.n_used == 0u ? at : entries[at];                                     \
+      step_rows[k_thread.x] = p.n_used == 0u ? at : entries[at] / p.n_used;                       \
+      x_rows[k_thread.x] = p.has_x_per_slot != 0u ? y_rows[k_thread.x] : step_rows[k_thread.x];   \
+    }                                                                                             \
+    group_barrier();                                                                              \
+    const u32 n_blocks = p.n_in / 256;                                                            \
+    const u32 first_output = k_group.x * TILE_PRODUCT_OUTPUTS + 16 * k_simdgroup;                 \
+    const u32 output = first_output + k_lane / 4;                                                 \
+    const u64 begin = place.first_weight * n_blocks * block_bytes;                                \
+    DEVICE(const u8) matrix = weight + begin / 16 * 16;                                           \
+    const StripPlace first_place = {                                                              \
+        u32(begin % 16) + min_u32(output, p.n_out - 1u) * n_blocks * block_bytes,                 \
+        u32(begin % 16) + min_u32(output + 8, p.n_out - 1u) * n_blocks * block_bytes};            \
+    const u32 n_groups = (place.n_columns + 7u) / 8;                                              \
+    f32 results[4 * TILE_PRODUCT_GROUPS];                                                         \
+    UNROLL for (u32 i = 0; i < 4 * TILE_PRODUCT_GROUPS; ++i) {                                    \
+      results[i] = 0.0f;                                                                          \
+    }                                                                                             \
+    for (u32 block = 0; block < n_blocks; ++block) {                                              \
+      StripTile raw;                                                                              \
+      StagedColumns staged;                                                                       \
+      const StripPlace at = {first_place.row0 + block * block_bytes,                              \
+                             first_place.row8 + block * block_bytes};                             \
+      format##_tile_load(matrix, at, k_lane, raw);                                                \
+      load_columns(codes, scales, sums, x_rows, n_blocks, block, has_offset, k_thread.x, staged); \
+      Tile tile;                                                                                  \
+      format##_tile_unpack(raw, k_lane, tile);                                                    \
+      group_barrier(); /* the block before has been multiplied */                                 \
+      store_columns(staged, has_offset, k_thread.x, column_codes, digits, column_scales);         \
+      group_barrier();                                                                            \
+      UNROLL for (u32 i = 0; i < TILE_PRODUCT_GROUPS; ++i) {                                      \
+        if (i < n_groups) {                                                                       \
+          const TileColumns columns = tile_columns(digits, 8 * i, has_offset, k_lane);            \
+          TileSums block_sums;                                                                    \
+          multiply_columns(tile, column_codes, columns, block_sums);                              \
+          add_links(tile.factors, tile.offset_factors, block_sums,                                \
+                    column_scales + 8 * i + 2 * (k_lane % 4), has_offset, results + 4 * i);       \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
+    SHARED(f32) out = outs + 16 * TILE_OUT_COLUMNS * k_simdgroup;                                 \
+    for (u32 shown = 0; shown < place.n_columns; shown += TILE_OUT_COLUMNS) {                     \
+      simdgroup_barrier(); /* what was there is stored */                                         \
+      put_results(results, shown, k_lane, out);                                                   \
+      simdgroup_barrier();                                                                        \
+      store_results(p, out, y_rows + shown, step_rows + shown, place.n_columns - shown,           \
+                    first_output, k_lane, bias, gate, residual, y);                               \
+    }                                                                                             \
+  }
+
+TILE_KERNEL(tile_product_q4_k, q4_k, ScaledTile, 144, true)
+TILE_KERNEL(tile_product_q5_k, q5_k, ScaledTile, 176, true)
+TILE_KERNEL(tile_product_q6_k, q6_k, DigitTile, 210, false)
+
+}  // namespace hearth::backend::gpu
