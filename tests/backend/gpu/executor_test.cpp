@@ -119,6 +119,20 @@ TEST_P(EveryTypeOnGpu, GivesTheReferenceBitsOrIsRefusedByName) {
 INSTANTIATE_TEST_SUITE_P(Parity, EveryTypeOnGpu, testing::ValuesIn(quant::decodable_types()),
                          [](const auto& each) { return std::string(quant::name(each.param)); });
 
+// Experts of more rows than a tile has, and of a few.
+TEST(GpuBackend, GivesTheReferenceBitsForPromptsOfManyRows) {
+  const TinyModel model(Family::hybrid, {.n_layers = 2, .vocab = 24},
+                        types({"Q4_K", "Q6_K", "Q5_K"}));
+  const std::vector<Tokens> sequences{random_tokens(71, model.size().vocab, 1),
+                                      random_tokens(20, model.size().vocab, 2)};
+  const auto expected = reference_logits(model, DType::f16, sequences);
+  for (const std::size_t chunk : {91u, 18u}) {
+    const auto actual = run_schedule(*gpu_backend(), model, DType::f16, sequences,
+                                     {.chunk = chunk, .logits_every = 30});
+    EXPECT_EQ(first_difference(expected, actual), "") << "chunks of " << chunk;
+  }
+}
+
 TEST(GpuBackend, GivesTheReferenceBitsBeyondOneAttentionPartition) {
   const TinySize size{.n_layers = 2,
                       .embed = 24,  // no multiple of any block or vector

@@ -1,15 +1,71 @@
 #include "backend/gpu/executor/matrix_product.h"
 
+#include <string_view>
+#include <utility>
+
 #include "backend/gpu/executor/strips.h"
+#include "backend/gpu/executor/tile_products.h"
+#include "backend/gpu/kernels/tile_product.h"
 #include "base/checked.h"
 #include "base/format.h"
 
 namespace hearth::backend::gpu {
 
+namespace {
+
+/// How a kernel is launched that takes ProductParams, and the buffers in which it finds its rows.
+struct ProductLaunch {
+  std::string_view family;
+  Dim3 grid;
+  u32 threads;
+  std::vector<BufferPart> places;
+};
+
+ProductLaunch tile_launch(const MatrixProduct& product, u32 capacity, const Recorder& recorder) {
+  const auto groups = static_cast<u32>(ceil_div(product.n_out, TILE_PRODUCT_OUTPUTS));
+  if (product.experts) {
+    const ExpertRows& rows = product.experts->rows.value();
+    return {
+        "tile_product_", {groups, rows.n_tiles}, TILE_PRODUCT_THREADS, {rows.entries, rows.tiles}};
+  }
+  return {"tile_product_",
+          {groups, static_cast<u32>(ceil_div(capacity, TILE_PRODUCT_COLUMNS))},
+          TILE_PRODUCT_THREADS,
+          {recorder.absent(), recorder.absent()}};
+}
+
+ProductLaunch piece_launch(const MatrixProduct& product, u32 capacity, const Recorder& recorder) {
+  const auto groups = static_cast<u32>(ceil_div(product.n_out, PRODUCT_GROUP_OUTPUTS));
+  if (product.experts) {
+    const graph::ValueId routing = product.experts->routing;
+    return {"product_",
+            {recorder.features(routing) / 2, groups, capacity},
+            PRODUCT_THREADS,
+            {recorder.value(routing)}};
+  }
+  return {"product_",
+          {static_cast<u32>(ceil_div(capacity, PRODUCT_GROUP_ROWS)), groups},
+          PRODUCT_THREADS,
+          {recorder.absent()}};
+}
+
+}  // namespace
+
+void MatrixProduct::prepare(MatrixInput& input, Recorder& recorder) {
+  input.prepare_for(weight, recorder);
+  if (experts && !experts->rows && takes_tiles(*this, input, recorder)) {
+    experts->rows = record_expert_rows(*this, recorder);
+  }
+}
+
 Result<void> MatrixProduct::record(const MatrixInput& input, Recorder& recorder) const {
   const auto& [name, tensor, is_mapped] = recorder.host_weight(weight);
+  const u32 capacity = recorder.rows(input.value());
+  ProductLaunch launch = takes_tiles(*this, input, recorder)
+                             ? tile_launch(*this, capacity, recorder)
+                             : piece_launch(*this, capacity, recorder);
   HEARTH_ASSIGN(const KernelId kernel,
-                kernel_for("product_", tensor.dtype, format("tensor '{}'", name)));
+                kernel_for(launch.family, tensor.dtype, format("tensor '{}'", name)));
   ProductParams params{.axis = recorder.axis(input.value()),
                        .n_in = static_cast<u32>(tensor.shape.back()),
                        .n_out = static_cast<u32>(n_out),
@@ -17,27 +73,21 @@ Result<void> MatrixProduct::record(const MatrixInput& input, Recorder& recorder)
                        .gate = gate.kind,
                        .activation = static_cast<u32>(gate.activation),
                        .has_residual = residual ? 1u : 0u};
-  const u32 capacity = recorder.rows(input.value());
-  const auto groups = static_cast<u32>(ceil_div(n_out, PRODUCT_GROUP_OUTPUTS));
-  Dim3 grid{static_cast<u32>(ceil_div(capacity, PRODUCT_GROUP_ROWS)), groups};
-  BufferPart routing = recorder.absent();
   if (experts) {
     params.n_used = recorder.features(experts->routing) / 2;
     params.expert_rows = static_cast<u32>(tensor.shape[1]);
     params.first_row = static_cast<u32>(experts->first_row);
     params.has_x_per_slot = experts->has_x_per_slot ? 1 : 0;
-    grid = {params.n_used, groups, capacity};
-    routing = recorder.value(experts->routing);
   }
   std::vector<BufferPart> buffers{recorder.step().counts, recorder.weight(weight)};
   const auto& x = input.buffers(weight, recorder);
   buffers.insert(buffers.end(), x.begin(), x.end());
-  buffers.push_back(routing);
+  buffers.insert(buffers.end(), launch.places.begin(), launch.places.end());
   buffers.push_back(bias ? recorder.weight(*bias) : recorder.absent());
   buffers.push_back(gate.kind == PRODUCT_NO_GATE ? recorder.absent() : gate.value);
   buffers.push_back(residual ? recorder.value(*residual) : recorder.absent());
   buffers.push_back(y);
-  recorder.dispatch(kernel, std::move(buffers), params, grid, PRODUCT_THREADS);
+  recorder.dispatch(kernel, std::move(buffers), params, launch.grid, launch.threads);
   return {};
 }
 
@@ -52,8 +102,11 @@ Result<void> record_gated_products(MatrixProduct gate, MatrixProduct up,
     record_strip_pair(gate, up, activation, input, recorder);
     return {};
   }
-  input.prepare_for(gate.weight, recorder);
-  input.prepare_for(up.weight, recorder);
+  gate.prepare(input, recorder);
+  if (gate.experts) {
+    up.experts->rows = gate.experts->rows;
+  }
+  up.prepare(input, recorder);
   recorder.barrier();
   const std::int64_t slots = gate.experts ? recorder.features(gate.experts->routing) / 2 : 1;
   gate.y = recorder.scratch(recorder.rows(input.value()) * slots * gate.n_out * 4);

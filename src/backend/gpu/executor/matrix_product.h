@@ -14,11 +14,18 @@ struct ProductGate {
   BufferPart value;
 };
 
+/// The rows of each expert, brought together (kernels/expert_rows.h).
+struct ExpertRows {
+  BufferPart entries, tiles;
+  std::uint32_t n_tiles = 0;
+};
+
 /// The experts that rows have chosen.
 struct ProductExperts {
   graph::ValueId routing{};
   std::int64_t first_row = 0;  // of each expert's matrix
   bool has_x_per_slot = false;
+  std::optional<ExpertRows> rows;  // for products that take tiles
 };
 
 /// One product of a matrix with a launch's input, and where its results go.
@@ -31,7 +38,9 @@ struct MatrixProduct {
   std::optional<ProductExperts> experts;
   BufferPart y;
 
-  /// The input has been prepared for the matrix. Errors: unsupported for a type without kernel.
+  /// Records what the product reads beside its weights; a barrier is due before the product.
+  void prepare(MatrixInput& input, Recorder& recorder);
+  /// It has been prepared. Errors: unsupported for a type without kernel.
   [[nodiscard]] Result<void> record(const MatrixInput& input, Recorder& recorder) const;
 };
 

@@ -40,7 +40,7 @@ Result<void> record_expert_down(const plan::ExpertDown& launch, Recorder& record
   down.experts->has_x_per_slot = has_x_per_slot(launch.down, launch.input, recorder);
   down.y = recorder.scratch(std::int64_t{recorder.rows(launch.routing)} *
                             (recorder.features(launch.routing) / 2) * down.n_out * 4);
-  input.prepare_for(launch.down.weight, recorder);
+  down.prepare(input, recorder);
   recorder.barrier();
   HEARTH_TRY(down.record(input, recorder));
   recorder.barrier();
