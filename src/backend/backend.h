@@ -76,6 +76,8 @@ class Backend {
   [[nodiscard]] virtual std::string description() const = 0;
   /// How plans for this backend are made.
   [[nodiscard]] virtual plan::Options plan_options() const = 0;
+  /// Rows of a step that prompts are best read in: more would make nothing faster.
+  [[nodiscard]] virtual std::int64_t prompt_rows() const { return 512; }
 
   /// Whether a model can run here, as far as its weights tell. Errors: unsupported, which names a
   /// weight; out_of_memory.

@@ -52,6 +52,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const model::Model& model, backen
                                                std::unique_ptr<Drafter> drafter) {
   EngineOptions options = wanted;
   options.context = options.context == 0 ? model.params().context : options.context;
+  options.max_rows = options.max_rows == 0 ? std::max(backend.prompt_rows(), options.max_sequences)
+                                           : options.max_rows;
   const bool uses_mtp = !drafter && options.speculation.max_depth > 0 && model.mtp() != nullptr;
   const std::int64_t max_depth = drafter || uses_mtp ? options.speculation.max_depth : 0;
   if (options.context < 1 || options.max_sequences < 1 || max_depth < 0 ||

@@ -47,7 +47,8 @@ class TokenStream {
 struct EngineOptions {
   std::int64_t context = 0;        // tokens per sequence; 0: the model's trained context
   std::int64_t max_sequences = 1;  // running at the same time; more wait
-  std::int64_t max_rows = 512;     // rows of one step: prompts are read in chunks of at most this
+  // Rows of one step: prompts are read in chunks of at most this. 0: as the backend likes.
+  std::int64_t max_rows = 0;
   DType kv_dtype = DType::f16;
   SpeculationOptions speculation;  // for a drafter or the MTP head, if there is one
 };

@@ -65,6 +65,11 @@ class GpuBackend final : public Backend {
   [[nodiscard]] plan::Options plan_options() const override {
     return {.fuse = true, .merged_launches = max_merged_launches};
   }
+  /// Each of many experts gets a tile of rows only from long steps.
+  [[nodiscard]] std::int64_t prompt_rows() const override {
+    constexpr std::uint32_t many_units = 32;
+    return device_->capabilities().compute_units >= many_units ? 2048 : 512;
+  }
   [[nodiscard]] Result<void> check(const graph::WeightTable& weights) const override;
 
   Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,

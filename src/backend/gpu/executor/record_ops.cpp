@@ -1,5 +1,6 @@
 /// NormAdd, and every op that is a launch of its own.
 
+#include <algorithm>
 #include <cmath>
 #include <variant>
 
@@ -22,6 +23,13 @@ constexpr u32 row_threads = 256;
 
 u32 groups_for(std::int64_t n) {
   return static_cast<u32>(ceil_div(n, row_threads));
+}
+
+/// Sequences that a step has at most: each has a slot of recurrent state for itself. Threadgroups
+/// for more would have nothing to do, which costs more than a prompt's work.
+u32 sequence_capacity(u32 rows, const Recorder& recorder) {
+  const std::int64_t n_slots = recorder.context().caches.descs().states.n_slots;
+  return static_cast<u32>(std::clamp<std::int64_t>(n_slots, 1, rows));
 }
 
 DeltaRuleParams delta_params(const graph::DeltaRuleParams& delta, const Recorder& recorder) {
@@ -190,7 +198,8 @@ Result<void> RecordOp::operator()(const graph::CausalConv& op) const {
                     {counts(), x(0), recorder.weight(op.weight), step.row_starts, step.positions,
                      step.state_before, step.state_after, caches.ring(op.layer), y()},
                     params,
-                    {static_cast<u32>(ceil_div(params.channels, CAUSAL_CONV_CHANNELS)), rows()},
+                    {static_cast<u32>(ceil_div(params.channels, CAUSAL_CONV_CHANNELS)),
+                     sequence_capacity(rows(), recorder)},
                     row_threads);
   return {};
 }
@@ -207,9 +216,11 @@ Result<void> RecordOp::operator()(const graph::DeltaRule& op) const {
   const u32 columns = is_128 && params.value_dim % DELTA_RULE_MAX_COLUMNS == 0
                           ? DELTA_RULE_MAX_COLUMNS
                           : DELTA_RULE_MAX_COLUMNS / 2;
-  recorder.dispatch(is_128 ? KernelId::delta_rule_128_f32 : KernelId::delta_rule_f32,
-                    delta_buffers(op, launch, {}, recorder), params,
-                    {params.value_dim / columns, params.n_value_heads, rows()}, 4 * columns);
+  recorder.dispatch(
+      is_128 ? KernelId::delta_rule_128_f32 : KernelId::delta_rule_f32,
+      delta_buffers(op, launch, {}, recorder), params,
+      {params.value_dim / columns, params.n_value_heads, sequence_capacity(rows(), recorder)},
+      4 * columns);
   return {};
 }
 
@@ -234,7 +245,9 @@ void record_normed_delta_rule(const graph::DeltaRule& delta, const plan::OpLaunc
       KernelId::delta_rule_head_f32,
       delta_buffers(delta, launch, {recorder.weight(norm.weight), recorder.value(gate.value)},
                     recorder),
-      params, {params.delta.n_value_heads, recorder.rows(launch.output)}, DELTA_HEAD_THREADS);
+      params,
+      {params.delta.n_value_heads, sequence_capacity(recorder.rows(launch.output), recorder)},
+      DELTA_HEAD_THREADS);
 }
 
 Result<void> record_norm_add(const plan::NormAdd& add, Recorder& recorder) {

@@ -8,12 +8,14 @@
 
 namespace hearth::backend::gpu {
 
-KERNEL(causal_conv_f32, 256, CausalConvParams, BUFFER(0, const u32, counts),
-       BUFFER(1, const f32, x), BUFFER(2, const f32, weight), BUFFER(3, const u32, row_starts),
-       BUFFER(4, const i32, positions), BUFFER(5, const i32, state_before),
-       BUFFER(6, const i32, state_after), BUFFER(7, f32, rings), BUFFER(8, f32, y)) {
+EARLY_KERNEL(causal_conv_f32, 256, CausalConvParams, BUFFER(0, const u32, counts),
+             BUFFER(1, const f32, x), BUFFER(2, const f32, weight),
+             BUFFER(3, const u32, row_starts), BUFFER(4, const i32, positions),
+             BUFFER(5, const i32, state_before), BUFFER(6, const i32, state_after),
+             BUFFER(7, f32, rings), BUFFER(8, f32, y)) {
   const u32 sequence = k_group.y;
   if (sequence >= counts[2] || row_starts[sequence] >= row_starts[sequence + 1]) {
+    wait_for_kernel_before();
     return;
   }
   const u32 first = row_starts[sequence];
@@ -25,6 +27,13 @@ KERNEL(causal_conv_f32, 256, CausalConvParams, BUFFER(0, const u32, counts),
   const u64 slot_before = u64(u32(state_before[first]));
   // Of rows before `first`, ring_rows are in the ring; positions before 0 are zero.
   DEVICE(f32) ring_before = rings + (slot_before * p.slot_stride + channel);
+
+  // On their way while the kernel in front ends: what the step before has left, and weights.
+  if (is_channel && k_simdgroup < ring_rows) {
+    prefetch(ring_before + u64(k_simdgroup) * p.channels);
+    prefetch(weight + u64(channel) * p.taps);
+  }
+  wait_for_kernel_before();
 
   for (u32 row = first + k_simdgroup; is_channel && row < end; row += k_group_size.x / 32) {
     f32 sum = 0.0f;

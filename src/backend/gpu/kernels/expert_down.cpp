@@ -110,15 +110,15 @@ EARLY_KERNEL(expert_down, STRIP_THREADS, ExpertDownParams, BUFFER(0, const u32, 
     const StripCodes row_codes = strip_codes(digits + unit * STRIP_DIGIT_BYTES, k_lane);
     StripProduct product;
     tile_multiply(mine.is_shared ? p.shared_type : p.type, tile, codes + unit * STRIP_BLOCK_WORDS,
-                  row_codes, product);
-    store_product(product, 1, k_lane, work + unit * STRIP_BLOCK_FLOATS(1));
+                  row_codes, true, product);
+    store_product(product, 1, true, k_lane, work + unit * STRIP_BLOCK_FLOATS(1));
   }
   group_barrier();
   const u32 slot = k_thread.x / STRIP_ROWS;
   if (slot < p.n_used + (p.shared_n != 0u ? 1u : 0u)) {
     const bool is_shared = slot == p.n_used;
     said[k_thread.x] =
-        sum_strip(work + slot * n_blocks * STRIP_BLOCK_FLOATS(1), 1,
+        sum_strip(work + slot * n_blocks * STRIP_BLOCK_FLOATS(1), 1, true,
                   (is_shared ? p.shared_n : p.n) / 256, k_thread.x % STRIP_ROWS, 0,
                   (is_shared ? p.shared_type : p.type) != STRIP_Q6_K, scales + slot * n_blocks);
   }

@@ -111,15 +111,15 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
     }
     const StripCodes mine = strip_codes(digits + block * STRIP_DIGIT_BYTES, k_lane);
     StripProduct product;
-    tile_multiply(p.type, tile, codes + block * STRIP_BLOCK_WORDS, mine, product);
-    store_product(product, 1, k_lane, work + item * STRIP_BLOCK_FLOATS(1));
+    tile_multiply(p.type, tile, codes + block * STRIP_BLOCK_WORDS, mine, true, product);
+    store_product(product, 1, true, k_lane, work + item * STRIP_BLOCK_FLOATS(1));
   }
   group_barrier();
   // Results of gate and up are in the two halves of a simdgroup.
   const u32 half_row = k_thread.x / STRIP_ROWS;
   const u32 strip = min_u32(half_row / 2, n_items / n_units - 1u);
   const f32 result =
-      sum_strip(work + (strip * n_units + half_row % 2 * n_blocks) * STRIP_BLOCK_FLOATS(1), 1,
+      sum_strip(work + (strip * n_units + half_row % 2 * n_blocks) * STRIP_BLOCK_FLOATS(1), 1, true,
                 n_blocks, k_thread.x % STRIP_ROWS, 0, p.type != STRIP_Q6_K, scales);
   const f32 other = shuffle_xor(result, STRIP_ROWS);
   const u32 output = (first_strip + strip) * STRIP_ROWS + k_thread.x % STRIP_ROWS;

@@ -92,7 +92,7 @@ UNPACK_SCALED_TILE(q5_k)
 DEVICE_FN void multiply_columns(THREAD_REF(const ScaledTile) tile, SHARED(const u32) codes,
                                 THREAD_REF(const TileColumns) columns, THREAD_REF(TileSums) sums) {
   const StripCodes digits = {columns.lane, columns.low_digits, columns.high_digits};
-  multiply_sums(tile.minima[0], tile.minima[1], digits, false, sums.offsets);
+  multiply_sums(tile.minima[0], tile.minima[1], digits, false, false, sums.offsets);
   UNROLL for (u32 j = 0; j < 4; ++j) {
     sums.values[j] = 0;
   }

@@ -48,9 +48,20 @@ DEVICE_FN void quantize_block(f32x4 low, f32x4 high, u32 lane, SHARED(u32) codes
 }
 
 /// Puts what a block says into `terms`: values [rows][16], offsets [rows][16], factors [16] and
-/// those of the offsets [16].
-DEVICE_FN void store_product(THREAD_REF(const StripProduct) product, u32 n_rows, u32 lane,
-                             SHARED(f32) terms) {
+/// those of the offsets [16]. For a single row: factor, value, factor of the offset, offset for
+/// each of the 16.
+DEVICE_FN void store_product(THREAD_REF(const StripProduct) product, u32 n_rows, bool is_single,
+                             u32 lane, SHARED(f32) terms) {
+  if (is_single) {
+    if (lane % 4 == 0u) {
+      UNROLL for (u32 r = 0; r < 2; ++r) {
+        store4(terms + (lane + 32 * r),
+               make4(product.factors[r], f32(product.values[2 * r]), product.offset_factors[r],
+                     f32(product.offsets[2 * r])));
+      }
+    }
+    return;
+  }
   SHARED(f32) values = terms + (32 * (lane % 4) + lane / 4);
   SHARED(f32) offsets = values + 16 * n_rows;
   UNROLL for (u32 c = 0; c < 2; ++c) {
@@ -70,42 +81,39 @@ DEVICE_FN void store_product(THREAD_REF(const StripProduct) product, u32 n_rows,
   }
 }
 
-#define STRIP_SUM_STEPS 4  // blocks whose terms are read at once
-
-/// Goes on with a result by n blocks, at most STRIP_SUM_STEPS.
-DEVICE_FN f32 add_terms(SHARED(const f32) values, u32 to_offsets, SHARED(const f32) factors,
-                        SHARED(const f32) scales, u32 stride, u32 n, bool has_offset, f32 sum) {
-  f32 factor[STRIP_SUM_STEPS];
-  f32 value[STRIP_SUM_STEPS];
-  f32 offset_factor[STRIP_SUM_STEPS];
-  f32 offset[STRIP_SUM_STEPS];
-  UNROLL for (u32 i = 0; i < STRIP_SUM_STEPS; ++i) {
-    if (i < n) {
-      factor[i] = factors[i * stride] * scales[i];
-      value[i] = values[i * stride];
-      offset_factor[i] = factors[i * stride + 16] * scales[i];
-      offset[i] = values[i * stride + to_offsets];
-    }
+/// What a block says of one result, in the order of store_product for a single row.
+DEVICE_FN f32x4 load_terms(SHARED(const f32) terms, u32 n_rows, bool is_single, u32 row,
+                           u32 column) {
+  if (is_single) {
+    return load4(terms + 4 * row);
   }
-  UNROLL for (u32 i = 0; i < STRIP_SUM_STEPS; ++i) {
-    if (i < n) {
-      sum = fma_f32(factor[i], value[i], sum);
-      sum = has_offset ? fma_f32(offset_factor[i], offset[i], sum) : sum;
-    }
-  }
-  return sum;
+  SHARED(const f32) value = terms + (16 * column + row);
+  SHARED(const f32) factor = terms + (32 * n_rows + row);
+  return make4(factor[0], value[0], factor[16], value[16 * n_rows]);
 }
 
+#define STRIP_SUM_STEPS 4  // blocks whose terms are read at once
+
 /// One result: the blocks' terms from `terms` on, in order, with the scales of the column's codes.
-DEVICE_FN f32 sum_strip(SHARED(const f32) terms, u32 n_rows, u32 n_blocks, u32 row, u32 column,
-                        bool has_offset, SHARED(const f32) scales) {
+DEVICE_FN f32 sum_strip(SHARED(const f32) terms, u32 n_rows, bool is_single, u32 n_blocks, u32 row,
+                        u32 column, bool has_offset, SHARED(const f32) scales) {
   const u32 stride = STRIP_BLOCK_FLOATS(n_rows);
-  SHARED(const f32) values = terms + (16 * column + row);
-  SHARED(const f32) factors = terms + (32 * n_rows + row);
   f32 sum = 0.0f;
   for (u32 block = 0; block < n_blocks; block += STRIP_SUM_STEPS) {
-    sum = add_terms(values + block * stride, 16 * n_rows, factors + block * stride, scales + block,
-                    stride, min_u32(n_blocks - block, STRIP_SUM_STEPS), has_offset, sum);
+    f32x4 said[STRIP_SUM_STEPS];
+    f32 scale[STRIP_SUM_STEPS];
+    UNROLL for (u32 i = 0; i < STRIP_SUM_STEPS; ++i) {
+      if (block + i < n_blocks) {
+        said[i] = load_terms(terms + (block + i) * stride, n_rows, is_single, row, column);
+        scale[i] = scales[block + i];
+      }
+    }
+    UNROLL for (u32 i = 0; i < STRIP_SUM_STEPS; ++i) {
+      if (block + i < n_blocks) {
+        sum = fma_f32(said[i].x * scale[i], said[i].y, sum);
+        sum = has_offset ? fma_f32(said[i].z * scale[i], said[i].w, sum) : sum;
+      }
+    }
   }
   return sum;
 }

@@ -59,6 +59,11 @@ DEVICE_FN u32x4 strip_pair(SHARED(const u32) x, u32 lane, u32 i) {
   return load4(x + (16 * i + 4 * (lane % 4)));
 }
 
+/// Whether element i of the sums of a tile is anybody's.
+DEVICE_FN bool is_needed(u32 i, bool is_single) {
+  return i % 2 == 0u || !is_single;
+}
+
 DEVICE_FN i32 unsigned_byte(u32 word, u32 i) {
   return i32((word >> (8u * i)) & 255u);
 }
@@ -69,7 +74,7 @@ DEVICE_FN i32 signed_byte_of(u32 word, u32 i) {
 /// The sum over k of a byte for each 16 codes times their sum: `row0` and `row8` are the lane's
 /// four bytes, unsigned or signed.
 DEVICE_FN void multiply_sums(u32 row0, u32 row8, THREAD_REF(const StripCodes) codes, bool is_signed,
-                             THREAD(i32) results) {
+                             bool is_single, THREAD(i32) results) {
   i32 low[4] = {0, 0, 0, 0};
   i32 high[4] = {0, 0, 0, 0};
   const u32x4 tile = {row0, row8, 0, 0};
@@ -81,7 +86,9 @@ DEVICE_FN void multiply_sums(u32 row0, u32 row8, THREAD_REF(const StripCodes) co
     add_tile_product_u8(high, tile, codes.high_digits, 0, codes.lane);
   }
   UNROLL for (u32 i = 0; i < 4; ++i) {
-    results[i] = 64 * high[i] + low[i];
+    if (is_needed(i, is_single)) {
+      results[i] = 64 * high[i] + low[i];
+    }
   }
 }
 
@@ -161,11 +168,11 @@ DEVICE_FN u32 q5_k_odd(u32 low, u32 high, u32 i) {
 
 #define K_TILE_MULTIPLY(format)                                                                  \
   DEVICE_FN void format##_tile_multiply(THREAD_REF(const StripTile) tile, SHARED(const u32) x,   \
-                                        THREAD_REF(const StripCodes) codes,                      \
+                                        THREAD_REF(const StripCodes) codes, bool is_single,      \
                                         THREAD_REF(StripProduct) product) {                      \
     const SixBitScales scales[2] = {six_bit_scales(tile.head[0]), six_bit_scales(tile.head[1])}; \
     multiply_sums(lane_minima(scales[0], codes.lane), lane_minima(scales[1], codes.lane), codes, \
-                  false, product.offsets);                                                       \
+                  false, is_single, product.offsets);                                            \
     i32 evens[4] = {0, 0, 0, 0};                                                                 \
     i32 odds[4] = {0, 0, 0, 0};                                                                  \
     UNROLL for (u32 i = 0; i < 4; ++i) {                                                         \
@@ -177,13 +184,17 @@ DEVICE_FN u32 q5_k_odd(u32 low, u32 high, u32 i) {
       add_tile_product_u8(even, even_codes, pair.x, pair.y, codes.lane);                         \
       add_tile_product_u8(odd, odd_codes, pair.z, pair.w, codes.lane);                           \
       UNROLL for (u32 j = 0; j < 4; ++j) {                                                       \
-        const u32 four = scales[j / 2].scales[i / 2];                                            \
-        evens[j] += even[j] * unsigned_byte(four, 2 * (i % 2));                                  \
-        odds[j] += odd[j] * unsigned_byte(four, 2 * (i % 2) + 1);                                \
+        if (is_needed(j, is_single)) {                                                           \
+          const u32 four = scales[j / 2].scales[i / 2];                                          \
+          evens[j] += even[j] * unsigned_byte(four, 2 * (i % 2));                                \
+          odds[j] += odd[j] * unsigned_byte(four, 2 * (i % 2) + 1);                              \
+        }                                                                                        \
       }                                                                                          \
     }                                                                                            \
     UNROLL for (u32 j = 0; j < 4; ++j) {                                                         \
-      product.values[j] = evens[j] + (odds[j] >> format##_odd_shift);                            \
+      if (is_needed(j, is_single)) {                                                             \
+        product.values[j] = evens[j] + (odds[j] >> format##_odd_shift);                          \
+      }                                                                                          \
     }                                                                                            \
     set_k_factors(tile, product);                                                                \
   }
@@ -237,17 +248,19 @@ DEVICE_FN u32 word_of(u32x4 four, u32 i) {
 }
 
 DEVICE_FN void q6_k_tile_multiply(THREAD_REF(const StripTile) tile, SHARED(const u32) x,
-                                  THREAD_REF(const StripCodes) codes,
+                                  THREAD_REF(const StripCodes) codes, bool is_single,
                                   THREAD_REF(StripProduct) product) {
   const u32 q = codes.lane % 4;
   const u32 scales[2][4] = {{tile.head[0].x, tile.head[0].y, tile.head[0].z, tile.head[0].w},
                             {tile.head[1].x, tile.head[1].y, tile.head[1].z, tile.head[1].w}};
   // Codes are 32 less than what is stored.
   i32 less[4];
-  multiply_sums(word_of(tile.head[0], q), word_of(tile.head[1], q), codes, true, less);
+  multiply_sums(word_of(tile.head[0], q), word_of(tile.head[1], q), codes, true, is_single, less);
   UNROLL for (u32 j = 0; j < 4; ++j) {
-    product.values[j] = -32 * less[j];
-    product.offsets[j] = 0;
+    if (is_needed(j, is_single)) {
+      product.values[j] = -32 * less[j];
+      product.offsets[j] = 0;
+    }
   }
   UNROLL for (u32 i = 0; i < 8; ++i) {
     const u32x4 pair = strip_pair(x, codes.lane, i / 2);
@@ -265,9 +278,11 @@ DEVICE_FN void q6_k_tile_multiply(THREAD_REF(const StripTile) tile, SHARED(const
     add_tile_product_u8(first, tile_codes, q < 2u ? b_low : 0u, q < 2u ? b_high : 0u, codes.lane);
     add_tile_product_u8(second, tile_codes, q < 2u ? 0u : b_low, q < 2u ? 0u : b_high, codes.lane);
     UNROLL for (u32 j = 0; j < 4; ++j) {
-      const u32 four = scales[j / 2][i / 2];
-      product.values[j] += first[j] * signed_byte_of(four, 2 * (i % 2));
-      product.values[j] += second[j] * signed_byte_of(four, 2 * (i % 2) + 1);
+      if (is_needed(j, is_single)) {
+        const u32 four = scales[j / 2][i / 2];
+        product.values[j] += first[j] * signed_byte_of(four, 2 * (i % 2));
+        product.values[j] += second[j] * signed_byte_of(four, 2 * (i % 2) + 1);
+      }
     }
   }
   UNROLL for (u32 r = 0; r < 2; ++r) {
@@ -294,13 +309,14 @@ DEVICE_FN void tile_load(u32 type, DEVICE(const u8) weight, StripPlace place, u3
 }
 
 DEVICE_FN void tile_multiply(u32 type, THREAD_REF(const StripTile) tile, SHARED(const u32) x,
-                             THREAD_REF(const StripCodes) codes, THREAD_REF(StripProduct) product) {
+                             THREAD_REF(const StripCodes) codes, bool is_single,
+                             THREAD_REF(StripProduct) product) {
   if (type == STRIP_Q4_K) {
-    q4_k_tile_multiply(tile, x, codes, product);
+    q4_k_tile_multiply(tile, x, codes, is_single, product);
   } else if (type == STRIP_Q5_K) {
-    q5_k_tile_multiply(tile, x, codes, product);
+    q5_k_tile_multiply(tile, x, codes, is_single, product);
   } else {
-    q6_k_tile_multiply(tile, x, codes, product);
+    q6_k_tile_multiply(tile, x, codes, is_single, product);
   }
 }
 

@@ -342,12 +342,12 @@ DEVICE_FN f32 strip_result(PARAMS(StripParams) p, u32 part, f32 product, StripEn
 
 /// Multiplies the simdgroup's blocks of strips [begin, end), whose first is in `tile`; leaves there
 /// the one that comes next.
-#define MULTIPLY_STRIPS(format)                                                                   \
-  DEVICE_FN void format##_strips(                                                                 \
-      THREAD_REF(const StripGroup) group, StripMatrix matrix, DEVICE(const u8) first,             \
-      DEVICE(const u8) second, u32 teams, u32 begin, u32 end, u32 simdgroup, u32 lane,            \
-      SHARED(const u32) codes, SHARED(const u8) digits, SHARED(f32) work,                         \
-      THREAD_REF(StripCursor) cursor, THREAD_REF(StripTile) tile) {                               \
+#define MULTIPLY_STRIPS(name, format, is_single)                                                  \
+  DEVICE_FN void name(THREAD_REF(const StripGroup) group, StripMatrix matrix,                     \
+                      DEVICE(const u8) first, DEVICE(const u8) second, u32 teams, u32 begin,      \
+                      u32 end, u32 simdgroup, u32 lane, SHARED(const u32) codes,                  \
+                      SHARED(const u8) digits, SHARED(f32) work, THREAD_REF(StripCursor) cursor,  \
+                      THREAD_REF(StripTile) tile) {                                               \
     const u32 block_floats = STRIP_BLOCK_FLOATS(group.n_rows);                                    \
     const u32 column = min_u32(lane / 4, group.n_rows - 1u);                                      \
     SHARED(const u32) row_codes = codes + column * strip_row_words(group.n_blocks);               \
@@ -364,14 +364,18 @@ DEVICE_FN f32 strip_result(PARAMS(StripParams) p, u32 part, f32 product, StripEn
       }                                                                                           \
       const StripCodes mine = strip_codes(row_digits + block * STRIP_DIGIT_BYTES, lane);          \
       StripProduct product;                                                                       \
-      format##_tile_multiply(now, row_codes + block * STRIP_BLOCK_WORDS, mine, product);          \
-      store_product(product, group.n_rows, lane, terms);                                          \
+      format##_tile_multiply(now, row_codes + block * STRIP_BLOCK_WORDS, mine, is_single,         \
+                             product);                                                            \
+      store_product(product, group.n_rows, is_single, lane, terms);                               \
     }                                                                                             \
   }
 
-MULTIPLY_STRIPS(q4_k)
-MULTIPLY_STRIPS(q5_k)
-MULTIPLY_STRIPS(q6_k)
+MULTIPLY_STRIPS(q4_k_strips, q4_k, false)
+MULTIPLY_STRIPS(q5_k_strips, q5_k, false)
+MULTIPLY_STRIPS(q6_k_strips, q6_k, false)
+MULTIPLY_STRIPS(q4_k_strips_of_row, q4_k, true)
+MULTIPLY_STRIPS(q5_k_strips_of_row, q5_k, true)
+MULTIPLY_STRIPS(q6_k_strips_of_row, q6_k, true)
 
 EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts),
              BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, row_gate),
@@ -451,27 +455,43 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
   for (u32 strip = group.begin; strip < group.end; strip += p.round_strips) {
     const u32 end = min_u32(strip + p.round_strips, group.end);
     const u32 n_results = (end - strip) * group.n_rows * STRIP_ROWS * (p.is_pair != 0u ? 2u : 1u);
-    ResultPlace place = result_place(p, group, strip, k_thread.x, n_results, first_step_row);
-    StripEnd ending = strip_end(p, group.part, first_step_row, place, row_gate, residual);
-    if (type == STRIP_Q4_K) {
-      q4_k_strips(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes,
-                  digits, work, cursor, tile);
-    } else if (type == STRIP_Q5_K) {
-      q5_k_strips(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes,
-                  digits, work, cursor, tile);
+    StripEnd ending = strip_end(
+        p, group.part, first_step_row,
+        result_place(p, group, strip, k_thread.x, n_results, first_step_row), row_gate, residual);
+    const bool is_single = group.n_rows == 1u;
+    if (is_single) {
+      if (type == STRIP_Q4_K) {
+        q4_k_strips_of_row(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane,
+                           codes, digits, work, cursor, tile);
+      } else if (type == STRIP_Q5_K) {
+        q5_k_strips_of_row(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane,
+                           codes, digits, work, cursor, tile);
+      } else {
+        q6_k_strips_of_row(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane,
+                           codes, digits, work, cursor, tile);
+      }
     } else {
-      q6_k_strips(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes,
-                  digits, work, cursor, tile);
+      if (type == STRIP_Q4_K) {
+        q4_k_strips(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes,
+                    digits, work, cursor, tile);
+      } else if (type == STRIP_Q5_K) {
+        q5_k_strips(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes,
+                    digits, work, cursor, tile);
+      } else {
+        q6_k_strips(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes,
+                    digits, work, cursor, tile);
+      }
     }
     group_barrier();
     for (u32 begin = 0; begin < n_results; begin += STRIP_THREADS) {
+      const ResultPlace place =
+          result_place(p, group, strip, begin + k_thread.x, n_results, first_step_row);
       if (begin != 0u) {
-        place = result_place(p, group, strip, begin + k_thread.x, n_results, first_step_row);
         ending = strip_end(p, group.part, first_step_row, place, row_gate, residual);
       }
       f32 result = sum_strip(
           work + (place.in_round * group.n_units + place.kind * group.n_blocks) * block_floats,
-          group.n_rows, group.n_blocks, place.row, place.column, type != STRIP_Q6_K,
+          group.n_rows, is_single, group.n_blocks, place.row, place.column, type != STRIP_Q6_K,
           scales + place.column * group.n_blocks);
       const f32 other = shuffle_xor(result, STRIP_ROWS);
       if (p.is_pair != 0u) {
