@@ -27,9 +27,11 @@ DEVICE_FN DownBlock down_block(PARAMS(ExpertDownParams) p, u32 unit) {
   return result;
 }
 
+/// Loads a block; `is_early` only asks the device to have it at hand.
 DEVICE_FN void load_down(PARAMS(ExpertDownParams) p, DownBlock at, u32 first_output,
                          DEVICE(const f32) experts, DEVICE(const u8) weight,
-                         DEVICE(const u8) shared_weight, u32 lane, THREAD_REF(StripTile) tile) {
+                         DEVICE(const u8) shared_weight, u32 lane, bool is_early,
+                         THREAD_REF(StripTile) tile) {
   const u32 type = at.is_shared ? p.shared_type : p.type;
   const u32 block_bytes = strip_block_bytes(type);
   const u32 row_bytes = (at.is_shared ? p.shared_n : p.n) / 256 * block_bytes;
@@ -41,8 +43,13 @@ DEVICE_FN void load_down(PARAMS(ExpertDownParams) p, DownBlock at, u32 first_out
   const u32 row = first_output + lane / 4;
   const StripPlace place = {begin + min_u32(row, p.n_out - 1u) * row_bytes,
                             begin + min_u32(row + 8, p.n_out - 1u) * row_bytes};
-  tile_load(type, (at.is_shared ? shared_weight : weight) + (first - first % 16u), place, lane,
-            tile);
+  DEVICE(const u8) from = (at.is_shared ? shared_weight : weight) + (first - first % 16u);
+  if (is_early) {
+    prefetch(from + place.row0 + lane % 2 * (block_bytes - 1u));
+    prefetch(from + place.row8 + lane % 2 * (block_bytes - 1u));
+  } else {
+    tile_load(type, from, place, lane, tile);
+  }
 }
 
 EARLY_KERNEL(expert_down, STRIP_THREADS, ExpertDownParams, BUFFER(0, const u32, counts),
@@ -67,7 +74,11 @@ EARLY_KERNEL(expert_down, STRIP_THREADS, ExpertDownParams, BUFFER(0, const u32, 
   DownBlock mine = down_block(p, k_simdgroup);
   StripTile tile;
   if (k_simdgroup < n_units) {
-    load_down(p, mine, first_output, experts, weight, shared_weight, k_lane, tile);
+    load_down(p, mine, first_output, experts, weight, shared_weight, k_lane, false, tile);
+  }
+  if (k_simdgroup + STRIP_SIMDGROUPS < n_units) {
+    load_down(p, down_block(p, k_simdgroup + STRIP_SIMDGROUPS), first_output, experts, weight,
+              shared_weight, k_lane, true, tile);
   }
   // What the last threads need, asked for early.
   const u32 output = first_output + k_thread.x;
@@ -105,7 +116,7 @@ EARLY_KERNEL(expert_down, STRIP_THREADS, ExpertDownParams, BUFFER(0, const u32, 
   for (u32 unit = k_simdgroup; unit < n_units; unit += STRIP_SIMDGROUPS) {
     if (unit != k_simdgroup) {
       mine = down_block(p, unit);
-      load_down(p, mine, first_output, experts, weight, shared_weight, k_lane, tile);
+      load_down(p, mine, first_output, experts, weight, shared_weight, k_lane, false, tile);
     }
     const StripCodes row_codes = strip_codes(digits + unit * STRIP_DIGIT_BYTES, k_lane);
     StripProduct product;

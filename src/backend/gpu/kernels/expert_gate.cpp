@@ -13,6 +13,24 @@ namespace hearth::backend::gpu {
 
 #define ROUTING_THREADS (STRIP_THREADS / 2)
 
+/// Loads block `item` of the threadgroup's strips of gate and up.
+DEVICE_FN void load_gate(PARAMS(ExpertGateParams) p, u64 expert_row, u32 first_strip, u32 item,
+                         DEVICE(const u8) gate, DEVICE(const u8) up, u32 lane,
+                         THREAD_REF(StripTile) tile) {
+  const u32 n_blocks = p.n / 256;
+  const u32 strip = item / (2 * n_blocks);
+  const u32 unit = item - strip * 2 * n_blocks;
+  const bool is_up = unit >= n_blocks;
+  const u32 block_bytes = strip_block_bytes(p.type);
+  const u32 row_bytes = n_blocks * block_bytes;
+  const u64 at = (expert_row + p.first_row[is_up ? 1 : 0]) * row_bytes;
+  const u32 begin = u32(at % 16u) + (is_up ? unit - n_blocks : unit) * block_bytes;
+  const u32 output = (first_strip + strip) * STRIP_ROWS + lane / 4;
+  const StripPlace place = {begin + min_u32(output, p.n_out - 1u) * row_bytes,
+                            begin + min_u32(output + 8, p.n_out - 1u) * row_bytes};
+  tile_load(p.type, (is_up ? up : gate) + (at - at % 16u), place, lane, tile);
+}
+
 EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, counts),
              BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, logits),
              BUFFER(4, const u8, gate), BUFFER(5, const u8, up), BUFFER(6, f32, routing),
@@ -90,28 +108,25 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
   const u32 n_strips = (p.n_out + STRIP_ROWS - 1u) / STRIP_ROWS;
   const u32 first_strip = k_group.x * p.group_strips;
   const u32 n_items = (min_u32(first_strip + p.group_strips, n_strips) - first_strip) * n_units;
-  const u32 block_bytes = strip_block_bytes(p.type);
-  const u32 row_bytes = n_blocks * block_bytes;
   const u64 expert_row = u64(chosen[k_group.y]) * p.expert_rows;
   const bool writes_routing = k_group.x == 0u && k_group.y == 0u && k_simdgroup == 0u;
+  StripTile tile;
+  if (k_simdgroup < n_items) {
+    load_gate(p, expert_row, first_strip, k_simdgroup, gate, up, k_lane, tile);
+  }
+  if (writes_routing) {
+    write_routing(values, chosen, p.n_used, k_lane, 32, routing + u64(row) * 2u * p.n_used);
+  }
   for (u32 item = k_simdgroup; item < n_items; item += STRIP_SIMDGROUPS) {
-    const u32 strip = item / n_units;
-    const u32 unit = item - strip * n_units;
-    const bool is_up = unit >= n_blocks;
-    const u32 block = is_up ? unit - n_blocks : unit;
-    const u64 at = (expert_row + p.first_row[is_up ? 1 : 0]) * row_bytes;
-    const u32 begin = u32(at % 16u) + block * block_bytes;
-    const u32 output = (first_strip + strip) * STRIP_ROWS + k_lane / 4;
-    const StripPlace place = {begin + min_u32(output, p.n_out - 1u) * row_bytes,
-                              begin + min_u32(output + 8, p.n_out - 1u) * row_bytes};
-    StripTile tile;
-    tile_load(p.type, (is_up ? up : gate) + (at - at % 16u), place, k_lane, tile);
-    if (writes_routing && item == 0u) {
-      write_routing(values, chosen, p.n_used, k_lane, 32, routing + u64(row) * 2u * p.n_used);
+    const StripTile now = tile;
+    if (item + STRIP_SIMDGROUPS < n_items) {
+      load_gate(p, expert_row, first_strip, item + STRIP_SIMDGROUPS, gate, up, k_lane, tile);
     }
+    const u32 unit = item % n_units;
+    const u32 block = unit >= n_blocks ? unit - n_blocks : unit;
     const StripCodes mine = strip_codes(digits + block * STRIP_DIGIT_BYTES, k_lane);
     StripProduct product;
-    tile_multiply(p.type, tile, codes + block * STRIP_BLOCK_WORDS, mine, true, product);
+    tile_multiply(p.type, now, codes + block * STRIP_BLOCK_WORDS, mine, true, product);
     store_product(product, 1, true, k_lane, work + item * STRIP_BLOCK_FLOATS(1));
   }
   group_barrier();

@@ -393,10 +393,6 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
   const u32 n_out = p.n_out[group.part];
   const u32 first_step_row = k_group.y * p.group_rows;
   const u32 n_step_rows = counts[p.axis];
-  if (first_step_row >= n_step_rows) {
-    wait_for_kernel_before();
-    return;
-  }
   DEVICE(const u8)
   weight = group.part < 2u ? (group.part == 0u ? weight0 : weight1)
                            : (group.part == 2u ? weight2 : weight3);
@@ -443,6 +439,9 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
     tile_load(type, cursor.is_second ? weight1 : weight, cursor.place, k_lane, tile);
   }
   wait_for_kernel_before();
+  if (first_step_row >= n_step_rows) {
+    return;
+  }
   group.n_rows = min_u32(n_step_rows - first_step_row, p.group_rows);
   DEVICE(const f32) x_rows = x + u64(first_step_row) * p.n;
   if (p.has_norm != 0u) {
