@@ -9,10 +9,11 @@
 
 namespace hearth::quant {
 
-/// weight[i] = scale * sub_scale * code[i] + offset * sub_offset.
+/// weight[i] = scale * sub_scale * (zero + code[i]) + offset * sub_offset.
 /// Both products are exact in f32 (a half scale, a scale of at most 8 bits and a code of at most 8
 /// bits fit in 24), so the only rounding is that of the sum, and the result has the bits of the
-/// format's own formula whatever the order in which that multiplies.
+/// format's own formula whatever the order in which that multiplies. The exceptions are affine
+/// groups with F32 scales, which round the product too, as their formula says.
 template <HasIntegerForm T>
 void decode_block(const typename T::Block& block, std::span<float, T::info.block_weights> weights) {
   constexpr std::size_t group = T::integers.sub;  // weights that share a sub_scale
@@ -27,11 +28,11 @@ void decode_block(const typename T::Block& block, std::span<float, T::info.block
       const float offset =
           integers.offsets[unit] * static_cast<float>(integers.sub_offsets[first / 16]);
       for (std::size_t i = 0; i < group; ++i) {
-        out[i] = scale * static_cast<float>(codes[i]) + offset;
+        out[i] = scale * static_cast<float>(T::integers.code_zero + codes[i]) + offset;
       }
     } else {
       for (std::size_t i = 0; i < group; ++i) {
-        out[i] = scale * static_cast<float>(codes[i]);
+        out[i] = scale * static_cast<float>(T::integers.code_zero + codes[i]);
       }
     }
   }

@@ -2,9 +2,9 @@
 /// Block formats seen as integers, for dot products without rounding.
 ///
 /// Inside one *unit* (the weights that share a float scale):
-///   weight[i] = scale * sub_scale[i / 16] * code[i]  +  offset * sub_offset[i / 16]
+///   weight[i] = scale * sub_scale[i / 16] * (zero + code[i])  +  offset * sub_offset[i / 16]
 /// so that a dot product with int8 activations a[i] (one float scale `da` per activation block) is
-///   isum = sum_i sub_scale[i/16] * code[i] * a[i]          exact in int32
+///   isum = sum_i sub_scale[i/16] * (zero + code[i]) * a[i]         exact in int32
 ///   msum = sum_g sub_offset[g] * (sum of the 16 a[i] of group g)   exact in int32
 ///   acc  = fma(scale * da, float(isum), acc)
 ///   acc  = fma(offset * da, float(msum), acc)              only for formats with an offset term
@@ -25,6 +25,7 @@ struct IntegerLayout {
   int sub;   // weights per sub_scale: 32, 16, or `unit` when there is none (sub_scale = 1)
   int activation_block;  // values that share an activation scale: 256 or 32
   bool has_offset;
+  int code_zero = 0;  // 128 where codes are unsigned bytes, which are stored less 128
 };
 
 /// One block (up to 256 weights) in integer form. A format writes only the entries its block has,

@@ -80,6 +80,8 @@ constexpr auto infos = infos_of(AllQuantTypes{});
 constexpr auto operations = operations_of(AllQuantTypes{});
 static_assert(std::ranges::is_sorted(infos, std::ranges::less_equal{}, &QuantInfo::dtype),
               "all_types.h is ascending by number, each once");
+static_assert(std::ranges::is_partitioned(infos, &QuantInfo::is_in_files),
+              "all_types.h has the types of files first");
 
 constexpr int unknown = -1;
 
@@ -131,8 +133,13 @@ std::span<const QuantInfo> all() {
   return infos;
 }
 
+std::span<const QuantInfo> in_files() {
+  return {infos.begin(), std::ranges::partition_point(infos, &QuantInfo::is_in_files)};
+}
+
 const QuantInfo* find(DType dtype) {
-  return find_id(static_cast<std::uint32_t>(dtype));
+  const int index = index_by_dtype[static_cast<std::size_t>(dtype)];
+  return index == unknown ? nullptr : &infos[static_cast<std::size_t>(index)];
 }
 
 const QuantInfo* find(std::string_view name) {
@@ -141,8 +148,9 @@ const QuantInfo* find(std::string_view name) {
 }
 
 const QuantInfo* find_id(std::uint32_t gguf_id) {
-  const int index = gguf_id < index_by_dtype.size() ? index_by_dtype[gguf_id] : unknown;
-  return index == unknown ? nullptr : &infos[static_cast<std::size_t>(index)];
+  const QuantInfo* type =
+      gguf_id < index_by_dtype.size() ? find(static_cast<DType>(gguf_id)) : nullptr;
+  return type != nullptr && type->is_in_files ? type : nullptr;
 }
 
 std::string describe_unknown(std::uint32_t gguf_id) {

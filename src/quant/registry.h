@@ -17,11 +17,13 @@ namespace hearth::quant {
 
 /// All known types, ascending by number.
 std::span<const QuantInfo> all();
+/// Those among them that GGUF files have.
+std::span<const QuantInfo> in_files();
 
 /// nullptr when the number is not a type we know (removed, private to a fork, or newer).
 const QuantInfo* find(DType dtype);
 const QuantInfo* find(std::string_view name);
-/// The same for a number from a file, which need not fit a DType.
+/// The same for a number from a file, which need not fit a DType; only types that files have.
 const QuantInfo* find_id(std::uint32_t gguf_id);
 /// What is known of a number that find_id() does not know, for an error message: "31 (Q4_0_4_4,
 /// removed from GGUF)".
@@ -41,8 +43,8 @@ std::optional<std::int64_t> tensor_bytes(DType dtype, const Shape& shape);
 /// i8...i64).
 bool is_float_decodable(DType dtype);
 /// Decodes whole blocks: `blocks` holds exactly weights.size() elements of `dtype`, a multiple of
-/// its block, at any alignment. Bit-equal with the `gguf` Python package. Aborts for a type that is
-/// not is_float_decodable().
+/// its block, at any alignment. Bit-equal with the `gguf` Python package, or with mlx where the
+/// type is MLX's. Aborts for a type that is not is_float_decodable().
 void decode(DType dtype, Bytes blocks, std::span<float> weights);
 
 /// nullptr for a type without integer form.

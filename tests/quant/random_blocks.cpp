@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/bytes.h"
 #include "quant/registry.h"
 
 namespace hearth::quant {
@@ -25,9 +26,25 @@ const ScaleFields* find_scales(std::string_view type) {
   return found == known.end() ? nullptr : &*found;
 }
 
+/// Scale and offset are the last two numbers of a block.
+void tame_affine_numbers(const QuantInfo& type, std::byte* block, bool subnormal) {
+  const bool is_half = type.name.ends_with("_F16");
+  const std::size_t n_bytes = type.name.ends_with("_F32") ? 4 : 2;
+  for (const std::size_t end : {n_bytes, 2 * n_bytes}) {
+    std::byte* high = block + static_cast<std::size_t>(type.block_bytes) - end + n_bytes - 2;
+    // The exponents of a half, and of the upper 16 bits of a float: 2^-3 to 2^1, and 0.
+    const std::uint16_t kept = is_half ? 0x83ff : 0x81ff;
+    const std::uint16_t exponent = is_half ? 0x3000 : 0x3e00;
+    const auto bits = static_cast<std::uint16_t>(load<std::uint16_t>(high) & kept);
+    store(high, static_cast<std::uint16_t>(subnormal && is_half ? bits : bits | exponent));
+  }
+}
+
 void tame_scales(const QuantInfo& type, std::byte* block, bool subnormal) {
   const std::byte exponent{subnormal ? std::uint8_t{0} : std::uint8_t{0x30}};
-  if (const ScaleFields* scales = find_scales(type.name)) {
+  if (!type.is_in_files) {
+    tame_affine_numbers(type, block, subnormal);
+  } else if (const ScaleFields* scales = find_scales(type.name)) {
     for (const std::size_t offset : scales->offsets) {
       block[offset] = (block[offset] & std::byte{0x83}) | exponent;
     }

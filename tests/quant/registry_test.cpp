@@ -33,7 +33,7 @@ const std::vector<Row> specification{
 
 TEST(QuantRegistry, KnowsTheTypesOfTheSpecificationAndNoOthers) {
   std::vector<Row> rows;
-  for (const QuantInfo& type : all()) {
+  for (const QuantInfo& type : in_files()) {
     rows.push_back({static_cast<int>(type.dtype), type.name, static_cast<int>(type.block_weights),
                     static_cast<int>(type.block_bytes)});
   }
@@ -55,6 +55,16 @@ TEST(QuantRegistry, FindsATypeByNumberAndByName) {
   EXPECT_EQ(find("Q4_2"), nullptr);
   EXPECT_EQ(find(DType{31}), nullptr);
   EXPECT_EQ(find_id(256), nullptr);  // 0 in eight bits
+}
+
+TEST(QuantRegistry, FindsTypesOfNoFileButNotByTheNumberInAFile) {
+  for (const QuantInfo& type : all()) {
+    const bool is_in_specification =
+        std::ranges::find(specification, type.name, &Row::name) != specification.end();
+    EXPECT_EQ(type.is_in_files, is_in_specification) << type.name;
+    EXPECT_EQ(find_id(static_cast<std::uint32_t>(type.dtype)) != nullptr, is_in_specification)
+        << type.name;
+  }
 }
 
 TEST(QuantRegistry, SaysWhatAnUnknownNumberWas) {

@@ -136,6 +136,12 @@ inline constexpr auto tile_fields<quant::IQ4_XS> = std::array{
     TileField{offsetof(quant::IQ4_XS::Block, scales_high), 2, 1},
     TileField{offsetof(quant::IQ4_XS::Block, scale), 2, 1},
 };
+/// Words of planes, then the scale and the offset.
+template <std::size_t bits, class Scale>
+inline constexpr auto tile_fields<quant::Affine<bits, Scale>> = [] {
+  constexpr std::size_t n_words = quant::Affine<bits, Scale>::n_runs * bits;
+  return std::array{TileField{0, 4, n_words}, TileField{4 * n_words, sizeof(Scale), 2}};
+}();
 
 template <class Q>
 inline constexpr bool has_tiles = !tile_fields<Q>.empty();

@@ -37,7 +37,7 @@ Result<std::uint64_t> checked_size(const TensorToWrite& tensor) {
                 "tensor {}: expected a name of 1 to {} bytes, found {}", in_quotes(tensor.name),
                 max_tensor_name_written, tensor.name.size());
   }
-  if (quant::find(tensor.dtype) == nullptr) {
+  if (quant::find_id(static_cast<std::uint32_t>(tensor.dtype)) == nullptr) {
     return refuse("a known type");
   }
   const auto dims = tensor.shape.dims();

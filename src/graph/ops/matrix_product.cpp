@@ -37,7 +37,7 @@ float integer_dot(DType dtype, const quant::IntegerLayout& layout, Bytes row, co
       std::int32_t isum = 0;
       std::int32_t msum = 0;
       for (std::size_t i = unit * unit_weights; i < (unit + 1) * unit_weights; ++i) {
-        isum += block.sub_scales[i / 16] * block.codes[i] * x.codes[k + i];
+        isum += block.sub_scales[i / 16] * (layout.code_zero + block.codes[i]) * x.codes[k + i];
       }
       for (std::size_t group = unit * unit_weights / 16; group < (unit + 1) * unit_weights / 16;
            ++group) {

@@ -133,8 +133,8 @@ struct OwnedTensor {
 OwnedTensor any_tensor(std::size_t number) {
   OwnedTensor tensor;
   tensor.name = std::to_string(number) + (*any_text()).substr(0, 40);
-  const auto& type =
-      *rc::gen::elementOf(std::vector<quant::QuantInfo>(quant::all().begin(), quant::all().end()));
+  const auto& type = *rc::gen::elementOf(
+      std::vector<quant::QuantInfo>(quant::in_files().begin(), quant::in_files().end()));
   tensor.dtype = type.dtype;
   // The outermost dimension is at least 2, since the writer drops outer unit dimensions.
   std::vector<std::int64_t> dims(*rc::gen::inRange<std::size_t>(1, 5));

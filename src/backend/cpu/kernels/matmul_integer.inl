@@ -40,11 +40,13 @@ template <class T>
   if constexpr (!T::shape.has_bias) {
     return isum;
   } else if constexpr (T::shape.has_subs()) {
+    static_assert(!T::shape.is_bias_negative);
     const Ints sum = dot_sums<T::shape>(
         [&](std::size_t i) HEARTH_LAMBDA { return T::bias_pair(rows, i); }, step);
     return subtract(isum, T::times_bias(rows, sum));
   } else {
-    return subtract(isum, T::times_bias(rows, unit_sum<T::shape>(step, k)));
+    const Ints excess = T::times_bias(rows, unit_sum<T::shape>(step, k));
+    return T::shape.is_bias_negative ? add(isum, excess) : subtract(isum, excess);
   }
 }
 
@@ -234,12 +236,13 @@ template <class Q>
 template <class Q>
 [[HEARTH_TARGET]] void matmul_integer(const MatmulTask& task) {
   static_assert(sizeof(UnpackedTile<shape_of<Q>>) * blocks_per_step<Q> <= unpacked_bytes);
-  constexpr std::int64_t max_direct_rows = 8;  // beyond, unpacking once pays for its stores
+  // Beyond 8, unpacking once pays for its stores.
+  constexpr std::int64_t max_direct_rows = has_direct_kernel<Q> ? 8 : 0;
   for (std::int64_t o = 0; o < task.n_out; o += panel_rows) {
     const std::byte* panel = panel_tiles<Q>(task, o);
     if (task.n_rows > max_direct_rows) {
       multiply_panel_unpacked<Q>(task, panel, o, after_panel(task));
-    } else {
+    } else if constexpr (has_direct_kernel<Q>) {
       for_row_runs<direct_rows, 1>(0, task.n_rows, [&]<std::size_t n>(std::int64_t row) {
         multiply_direct<Q, n>(task, panel, o, row);
       });

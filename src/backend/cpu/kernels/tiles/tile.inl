@@ -22,7 +22,8 @@ struct TileShape {
   std::size_t activation_block;
   bool has_offset;
   bool is_signed;
-  bool has_bias;  // codes are too large by some power of two
+  bool has_bias;          // codes are too large by some power of two
+  bool is_bias_negative;  // too small
 
   [[nodiscard]] constexpr std::size_t n_units() const { return block_weights / unit; }
   [[nodiscard]] constexpr bool has_subs() const { return sub < unit; }
@@ -82,14 +83,25 @@ struct TileRows {
   [[HEARTH_INLINE]] [[nodiscard]] Floats halves(std::size_t field, std::size_t element) const {
     return load_halves(at<2>(field, element));
   }
+  [[HEARTH_INLINE]] [[nodiscard]] Floats bfloats(std::size_t field, std::size_t element) const {
+    return as_floats(shift_left(load_unsigned_shorts(at<2>(field, element)), 16));
+  }
 };
 
 template <class Q>
 struct Tile;
 
+/// Whether few activation rows meet the tiles as they are, in a kernel that is compiled for the
+/// type alone. Otherwise tiles are always unpacked first, and types of one shape share all the
+/// rest.
+template <class Q>
+inline constexpr bool has_direct_kernel = true;
+
+/// What the codes that kernels multiply are too large by: 0, a power of two, or the negative of
+/// one.
 template <class Q>
 inline constexpr std::int32_t code_bias =
-    Tile<Q>::is_signed ? signed_bias : std::int32_t{Tile<Q>::code_bias};
+    (Tile<Q>::is_signed ? signed_bias : std::int32_t{Tile<Q>::code_bias}) - Q::integers.code_zero;
 
 template <class Q>
 inline constexpr TileShape shape_of{.block_weights = Q::info.block_weights,
@@ -98,7 +110,8 @@ inline constexpr TileShape shape_of{.block_weights = Q::info.block_weights,
                                     .activation_block = Q::integers.activation_block,
                                     .has_offset = Q::integers.has_offset,
                                     .is_signed = Tile<Q>::is_signed,
-                                    .has_bias = code_bias<Q> != 0};
+                                    .has_bias = code_bias<Q> != 0,
+                                    .is_bias_negative = code_bias<Q> < 0};
 
 [[HEARTH_INLINE]] inline Ints bits_of(Ints words, int first, std::int32_t mask) {
   return bit_and(shift_right(words, first), same_ints(mask));

@@ -2,6 +2,7 @@
 /// A tile unpacked for many activation rows: one byte per code, and everything else as wide as the
 /// products want it. Types of the same shape look the same from here on and share their code.
 
+#include "backend/cpu/kernels/tiles/affine.inl"
 #include "backend/cpu/kernels/tiles/k_quants.inl"
 #include "backend/cpu/kernels/tiles/small_blocks.inl"
 #include "backend/cpu/kernels/tiles/tables.inl"
@@ -75,9 +76,10 @@ template <class Q>
 struct Packed : Tile<Q> {
   using Rows = TileRows<Q>;
   static constexpr TileShape shape = shape_of<Q>;
+  static constexpr std::int32_t bias_size = code_bias<Q> < 0 ? -code_bias<Q> : code_bias<Q>;
   static constexpr int bias_shift =
-      code_bias<Q> == 0 ? 0 : std::countr_zero(static_cast<std::uint32_t>(code_bias<Q>));
-  static_assert(code_bias<Q> == 0 || code_bias<Q> == 1 << bias_shift);
+      bias_size == 0 ? 0 : std::countr_zero(static_cast<std::uint32_t>(bias_size));
+  static_assert(bias_size == 0 || bias_size == 1 << bias_shift);
 
   [[HEARTH_INLINE]] static Ints offset_pair(const Rows& rows, std::size_t i) {
     return pair(Tile<Q>::sub_offset(rows, 2 * i), Tile<Q>::sub_offset(rows, 2 * i + 1));
