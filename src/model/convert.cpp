@@ -70,8 +70,10 @@ DType target_type(const CheckpointTensor& tensor, std::optional<DType> wanted) {
     return DType::f32;
   }
   const DType dtype = wanted.value_or(tensor.dtype);
-  // Some rows are no whole blocks.
-  return quant::tensor_bytes(dtype, tensor.shape) ? dtype : DType::f16;
+  // MLX's groups have no type in GGUF, and some rows are no whole blocks.
+  const bool fits =
+      quant::info(dtype).is_in_files && quant::tensor_bytes(dtype, tensor.shape).has_value();
+  return fits ? dtype : DType::f16;
 }
 
 /// Decodes whole blocks and encodes them anew, a piece at a time.

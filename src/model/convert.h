@@ -30,7 +30,8 @@ using ConvertProgress = std::function<bool(std::int64_t done, std::int64_t total
 
 /// Writes a checkpoint as one GGUF file, tensor by tensor, in memory of a few megabytes. `type` is
 /// that of the weights, nullopt leaves each as it is; is_always_f32() tensors are F32 in any case,
-/// and rows that are no whole blocks of `type` become F16, as with llama.cpp's converter.
+/// and what GGUF has no blocks for becomes F16: rows that are no whole blocks of `type`, as with
+/// llama.cpp's converter, and MLX's groups.
 /// The file appears under its name only when it is complete.
 /// Errors: cancelled; io; invalid_file for weights that cannot be read or that the type cannot
 /// hold; those of write_gguf.

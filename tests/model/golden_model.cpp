@@ -10,6 +10,7 @@ namespace {
 
 const std::filesystem::path models = std::filesystem::path(HEARTH_TESTS_DIR) / "golden" / "arch";
 const auto huggingface = std::filesystem::path(HEARTH_TESTS_DIR) / "golden" / "huggingface";
+const auto mlx = std::filesystem::path(HEARTH_TESTS_DIR) / "golden" / "mlx";
 
 template <class T>
 std::vector<T> read_array(std::istream& in, std::size_t n) {
@@ -41,6 +42,17 @@ GoldenModel read_golden(const std::filesystem::path& path, const std::filesystem
   return golden;
 }
 
+std::vector<std::string> folders_in(const std::filesystem::path& parent) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(parent)) {
+    if (entry.is_directory() && std::filesystem::exists(entry.path() / "config.json")) {
+      names.push_back(entry.path().filename().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 }  // namespace
 
 std::vector<std::string> golden_model_names() {
@@ -59,14 +71,7 @@ GoldenModel load_golden_model(const std::string& name) {
 }
 
 std::vector<std::string> golden_folder_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(huggingface)) {
-    if (entry.is_directory() && std::filesystem::exists(entry.path() / "config.json")) {
-      names.push_back(entry.path().filename().string());
-    }
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return folders_in(huggingface);
 }
 
 std::filesystem::path golden_folder(const std::string& name) {
@@ -75,6 +80,18 @@ std::filesystem::path golden_folder(const std::string& name) {
 
 GoldenModel load_golden_folder(const std::string& name) {
   return read_golden(golden_folder(name) / "logits.golden", golden_folder(name));
+}
+
+std::vector<std::string> golden_mlx_names() {
+  return folders_in(mlx);
+}
+
+std::filesystem::path golden_mlx_folder(const std::string& name) {
+  return mlx / name;
+}
+
+GoldenModel load_golden_mlx(const std::string& name) {
+  return read_golden(golden_mlx_folder(name) / "logits.golden", golden_mlx_folder(name));
 }
 
 }  // namespace hearth::model

@@ -1,6 +1,6 @@
 #pragma once
-/// The tiny models of tests/golden/arch and tests/golden/huggingface with what transformers
-/// computes on them.
+/// The tiny models of tests/golden/arch, tests/golden/huggingface and tests/golden/mlx with what
+/// transformers, or mlx-lm, computes on them.
 
 #include <cstdint>
 #include <filesystem>
@@ -33,5 +33,10 @@ std::vector<std::string> golden_folder_names();
 std::filesystem::path golden_folder(const std::string& name);
 /// Without greedy tokens.
 GoldenModel load_golden_folder(const std::string& name);
+
+/// The same for folders of MLX: "llama", "qwen35moe", ...
+std::vector<std::string> golden_mlx_names();
+std::filesystem::path golden_mlx_folder(const std::string& name);
+GoldenModel load_golden_mlx(const std::string& name);
 
 }  // namespace hearth::model

@@ -69,7 +69,7 @@ constexpr std::array dense_ffn{
     TensorRule{"mlp.down_proj.weight", "ffn_down.weight"},
 };
 
-// Experts come one by one or fused, and both occur in one folder.
+// Experts come one by one or fused, and both occur in one folder; MLX stacks them (switch_mlp).
 constexpr std::array expert_layer{
     TensorRule{"mlp.gate.weight", "ffn_gate_inp.weight"},
     TensorRule{"mlp.experts.*.gate_proj.weight", "ffn_gate_exps.weight", nullptr, every_layer,
@@ -83,6 +83,10 @@ constexpr std::array expert_layer{
     TensorRule{"mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight", nullptr, every_layer, false,
                ExpertLayout::stored},
     TensorRule{"mlp.experts.down_proj", "ffn_down_exps.weight"},
+    TensorRule{"mlp.switch_mlp.gate_proj.weight", "ffn_gate_exps.weight", nullptr, every_layer,
+               false},
+    TensorRule{"mlp.switch_mlp.up_proj.weight", "ffn_up_exps.weight", nullptr, every_layer, false},
+    TensorRule{"mlp.switch_mlp.down_proj.weight", "ffn_down_exps.weight"},
 };
 
 constexpr std::array shared_expert{

@@ -26,7 +26,7 @@ struct KeyRule {
   bool is_required = true;
 };
 
-/// The sizes that transforms need, all within bounds.
+/// What transforms must know: sizes, all within bounds, and the layout.
 struct Dimensions {
   std::vector<LayerKind> layers;
   std::int64_t n_heads = 0;
@@ -38,6 +38,9 @@ struct Dimensions {
   std::int64_t n_value_heads = 0;
   std::int64_t key_dim = 0;  // of one head
   std::int64_t value_dim = 0;
+  /// Hybrid models as mlx-lm rearranges them: norms have the one added that others leave out, and
+  /// convolutions are [channels, taps, 1]. Only the shape of those tells.
+  bool is_in_mlx_layout = false;
 };
 
 /// Changes a gather of the tensor as the folder has it into one of the canonical tensor.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "base/assert.h"
@@ -79,11 +81,27 @@ Result<void> decode_float8(const Gather& gather, const GatherSource& source, std
   return {};
 }
 
+/// The blocks, or the floats that they stand for.
+Result<void> read_groups(const Gather& gather, const MlxGroups& groups, std::int64_t first,
+                         std::byte* out, std::int64_t n) {
+  if (gather.dtype == groups.dtype) {
+    return read_mlx_blocks(groups, first, n, out);
+  }
+  HEARTH_ASSERT(gather.dtype == DType::f32);
+  Buffer blocks(quant::row_bytes(groups.dtype, n));
+  HEARTH_TRY(read_mlx_blocks(groups, first, n, blocks.data<std::byte>()));
+  quant::decode(groups.dtype, blocks.bytes(), {as_array<float>(out), static_cast<std::size_t>(n)});
+  return {};
+}
+
 /// `n` elements of a source, in the type of the result.
 Result<void> read_elements(const Gather& gather, const GatherSource& source, std::int64_t first,
                            std::byte* out, std::int64_t n) {
   if (is_float8(source)) {
     return decode_float8(gather, source, first, out, n);
+  }
+  if (source.groups) {
+    return read_groups(gather, *source.groups, first, out, n);
   }
   const auto& type = formats::info(source.tensor->type);
   if (type.dtype == gather.dtype) {
@@ -138,8 +156,16 @@ bool is_unchanged(const Gather& gather) {
 
 }  // namespace
 
+const std::vector<std::int64_t>& GatherSource::shape() const {
+  return groups ? groups->shape : tensor->shape;
+}
+
 std::int64_t GatherSource::n_elements() const {
-  return static_cast<std::int64_t>(tensor->data.size() / formats::info(tensor->type).n_bytes);
+  return std::accumulate(shape().begin(), shape().end(), std::int64_t{1}, std::multiplies<>{});
+}
+
+DType GatherSource::dtype() const {
+  return groups ? groups->dtype : formats::info(tensor->type).dtype.value_or(DType::bf16);  // FP8
 }
 
 std::int64_t Gather::n_rows() const {
@@ -153,6 +179,12 @@ Result<CheckpointTensor> finish(Gather gather, std::string name, std::string fil
     return fail(ErrorCode::unsupported,
                 "{}: tensor {}: expected 1 to {} dimensions of at least 1, found {}", file,
                 formats::in_quotes(gather.from), Shape::max_rank + 0, gather.shape.size());
+  }
+  const std::int64_t block = quant::info(gather.sources.front().dtype()).block_weights;
+  if (gather.row_length % block != 0) {
+    return fail(ErrorCode::unsupported,
+                "{}: tensor {}: expected runs of whole blocks of {} weights, found runs of {}",
+                file, formats::in_quotes(gather.from), block, gather.row_length);
   }
   CheckpointTensor tensor{.name = std::move(name),
                           .dtype = gather.dtype,

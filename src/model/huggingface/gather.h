@@ -13,19 +13,25 @@
 #include "formats/gguf/writer.h"
 #include "formats/safetensors/container.h"
 #include "model/checkpoint.h"
+#include "model/huggingface/mlx_groups.h"
 #include "tensor/dtype.h"
 
 namespace hearth::model {
 
-/// A tensor of the folder and, if it is block-scaled FP8, the scales of its blocks.
+/// A tensor of the folder and, if it is block-scaled FP8, the scales of its blocks:
 /// weight[row, column] = fp8 * scale[row / block_rows, column / block_columns].
 struct GatherSource {
   const formats::SafetensorsTensor* tensor{};
   const formats::SafetensorsTensor* scales{};  // nullptr when it has none
   std::int64_t block_rows = 0;
   std::int64_t block_columns = 0;
+  std::optional<MlxGroups> groups{};  // if MLX quantized it; `tensor` holds the codes
 
+  /// Of the weights, outermost first.
+  [[nodiscard]] const std::vector<std::int64_t>& shape() const;
   [[nodiscard]] std::int64_t n_elements() const;
+  /// What the weights are where nothing changes them.
+  [[nodiscard]] DType dtype() const;
 };
 
 /// A canonical tensor in the making: the rows of the sources, one source after the other, in
@@ -47,7 +53,8 @@ struct Gather {
 
 /// The tensor `name`: a view of the file where nothing changes, else a recipe that makes 1 MiB at a
 /// time. Borrows the data of the sources. `file` is what messages call the file.
-/// Errors: unsupported for more than four dimensions, or none.
+/// Errors: unsupported for more than four dimensions, or none, and for an order that takes blocks
+/// apart.
 Result<CheckpointTensor> finish(Gather gather, std::string name, std::string file);
 
 }  // namespace hearth::model

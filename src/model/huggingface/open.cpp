@@ -74,7 +74,9 @@ Result<Checkpoint> open_huggingface_folder(const std::filesystem::path& folder,
   HEARTH_ASSIGN(auto tensors, read_tensors(*weights, config, *family, dimensions, experts));
   HEARTH_ASSIGN(const auto n_rows, rows_of_table(tensors, weights->shard_name(0)));
 
-  Checkpoint::Parts parts{.name = folder.string(), .format = "Hugging Face safetensors"};
+  Checkpoint::Parts parts{
+      .name = folder.string(),
+      .format = tensors.is_mlx ? "MLX safetensors" : "Hugging Face safetensors"};
   HEARTH_ASSIGN(parts.metadata,
                 metadata_of_config(config, *family, dimensions, tensors.n_draft_layers));
   parts.metadata.set("general.name", std::string_view(name_of(folder)));

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "model/huggingface/config.h"
+#include "model/huggingface/mlx_quantization.h"
 
 namespace hearth::model {
 
@@ -14,8 +15,14 @@ struct Float8Blocks {
   std::int64_t columns = 128;
 };
 
-/// What config.json says of quantized weights; nullopt when they are not quantized.
-/// Errors: unsupported for all but block-scaled FP8, naming the method.
-Result<std::optional<Float8Blocks>> read_quantization(const Config& config);
+/// What config.json says of quantized weights: at most one of the two.
+struct Quantization {
+  std::optional<Float8Blocks> float8;
+  std::optional<MlxQuantization> mlx;
+};
+
+/// Errors: unsupported for all but block-scaled FP8 and MLX's, naming the method; those of
+/// read_mlx_quantization.
+Result<Quantization> read_quantization(const Config& config);
 
 }  // namespace hearth::model

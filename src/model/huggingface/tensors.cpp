@@ -33,6 +33,11 @@ constexpr std::array<std::string_view, 6> other_parts{"model.visual.",
 constexpr std::string_view computed_suffix = ".rotary_emb.inv_freq";
 constexpr std::string_view scale_suffix = "_scale_inv";
 constexpr std::string_view draft_prefix = "mtp.";
+// What MLX has of a module that it quantized.
+constexpr std::string_view weight_suffix = ".weight";
+constexpr std::string_view scales_suffix = ".scales";
+constexpr std::string_view biases_suffix = ".biases";
+constexpr std::string_view convolution_suffix = "linear_attn.conv1d.weight";
 
 template <std::size_t n>
 const std::string_view* prefix_of(std::string_view name,
@@ -51,16 +56,17 @@ bool is_weight_type(ElementType type) {
 class Mapper {
  public:
   Mapper(const formats::SafetensorsModel& files, const Family& family, const Dimensions& dimensions,
-         ExpertLayout experts, std::optional<Float8Blocks> blocks)
+         ExpertLayout experts, Quantization quantization)
       : files_(files),
         family_(family),
         dimensions_(dimensions),
         experts_(experts),
-        blocks_(blocks) {}
+        quantization_(std::move(quantization)) {}
 
   /// Sorts the tensors of the folder by the names that the tables use.
   Result<void> take_stock();
-  void drop(std::string_view name) { by_name_.erase(std::string(name)); }
+  /// Leaves out the weight of a module, with what quantizes it.
+  void drop(std::string_view module);
   [[nodiscard]] bool contains(std::string_view name) const { return by_name_.contains(name); }
 
   /// Applies rules to the tensors below `from`, for canonical names below `to`.
@@ -78,6 +84,9 @@ class Mapper {
   Result<std::vector<GatherSource>> sources_of(const TensorRule& rule, std::string_view from);
   Result<GatherSource> source_of(const std::string& name, const SafetensorsTensor& tensor);
   Result<GatherSource> float8_source(const std::string& name, const SafetensorsTensor& tensor);
+  Result<GatherSource> mlx_source(std::string_view name, const SafetensorsTensor& tensor);
+  /// The tensor of that name, which counts as used; nullptr when it is not there.
+  const SafetensorsTensor* use(const std::string& name);
   Result<void> add(const TensorRule& rule, std::string_view to, std::vector<GatherSource> sources);
   [[nodiscard]] const std::string& file_of(const SafetensorsTensor& tensor) const {
     return files_.shard_name(tensor.shard);
@@ -85,16 +94,29 @@ class Mapper {
 
   const formats::SafetensorsModel& files_;
   const Family& family_;
-  const Dimensions& dimensions_;
+  Dimensions dimensions_;
   ExpertLayout experts_;
-  std::optional<Float8Blocks> blocks_;
+  Quantization quantization_;
   std::map<std::string, const SafetensorsTensor*, std::less<>> by_name_;
   std::set<std::string, std::less<>> used_;  // names of by_name_
   std::set<std::string, std::less<>> made_;  // canonical names
   FolderTensors result_;
   std::size_t n_other_parts_ = 0;
   std::size_t n_float8_ = 0;
+  std::size_t n_mlx_ = 0;
 };
+
+/// A convolution as mlx-lm stores one, its taps in the middle.
+bool is_mlx_convolution(const SafetensorsTensor& tensor) {
+  return tensor.name.ends_with(convolution_suffix) && tensor.shape.size() == 3 &&
+         tensor.shape[1] != 1 && tensor.shape[2] == 1;
+}
+
+void Mapper::drop(std::string_view module) {
+  for (const std::string_view suffix : {weight_suffix, scales_suffix, biases_suffix}) {
+    by_name_.erase(std::string(module).append(suffix));
+  }
+}
 
 Result<void> Mapper::take_stock() {
   for (const SafetensorsTensor& tensor : files_.tensors()) {
@@ -106,6 +128,7 @@ Result<void> Mapper::take_stock() {
     if (name.ends_with(computed_suffix)) {
       continue;
     }
+    dimensions_.is_in_mlx_layout |= is_mlx_convolution(tensor);
     const std::string_view* prefix = prefix_of(name, prefixes);
     const std::string_view rest = name.substr(prefix == nullptr ? 0 : prefix->size());
     if (!by_name_.emplace(rest, &tensor).second) {
@@ -120,25 +143,56 @@ Result<GatherSource> Mapper::float8_source(const std::string& name,
                                            const SafetensorsTensor& tensor) {
   const auto scales = by_name_.find(name + std::string(scale_suffix));
   const std::size_t rank = tensor.shape.size();
-  if (!blocks_ || scales == by_name_.end() || rank < 2) {
+  if (!quantization_.float8 || scales == by_name_.end() || rank < 2) {
     return fail(ErrorCode::unsupported,
                 "{}: tensor {}: expected FP8 with {} and a quantization_config, found one without",
                 file_of(tensor), in_quotes(tensor.name),
                 in_quotes(name + std::string(scale_suffix)));
   }
   std::vector<std::int64_t> expected = tensor.shape;
-  expected[rank - 2] = ceil_div(expected[rank - 2], blocks_->rows);
-  expected[rank - 1] = ceil_div(expected[rank - 1], blocks_->columns);
+  expected[rank - 2] = ceil_div(expected[rank - 2], quantization_.float8->rows);
+  expected[rank - 1] = ceil_div(expected[rank - 1], quantization_.float8->columns);
   const SafetensorsTensor& found = *scales->second;
   const bool is_number = found.type == ElementType::f32 || found.type == ElementType::bf16;
   if (found.shape != expected || !is_number) {
     return fail(ErrorCode::invalid_file,
                 "{}: tensor {}: expected F32 or BF16 scales for blocks of {} x {}, found another "
                 "type or shape",
-                file_of(found), in_quotes(found.name), blocks_->rows, blocks_->columns);
+                file_of(found), in_quotes(found.name), quantization_.float8->rows,
+                quantization_.float8->columns);
   }
   n_float8_ += used_.insert(scales->first).second ? 1 : 0;  // halves of experts ask twice
-  return GatherSource{&tensor, &found, blocks_->rows, blocks_->columns};
+  return GatherSource{&tensor, &found, quantization_.float8->rows, quantization_.float8->columns};
+}
+
+const SafetensorsTensor* Mapper::use(const std::string& name) {
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end()) {
+    return nullptr;
+  }
+  used_.insert(name);
+  return found->second;
+}
+
+Result<GatherSource> Mapper::mlx_source(std::string_view name, const SafetensorsTensor& tensor) {
+  const auto packing =
+      quantization_.mlx && name.ends_with(weight_suffix)
+          ? quantization_.mlx->packing_of(
+                std::string_view(tensor.name).substr(0, tensor.name.size() - weight_suffix.size()))
+          : std::nullopt;
+  if (!packing) {
+    return fail(ErrorCode::unsupported,
+                "{}: tensor {}: expected U32 only where config.json says that MLX quantized it",
+                file_of(tensor), in_quotes(tensor.name));
+  }
+  const std::string module(name.substr(0, name.size() - weight_suffix.size()));
+  auto groups = match_mlx_groups(*packing, tensor, use(module + std::string(scales_suffix)),
+                                 use(module + std::string(biases_suffix)));
+  if (!groups) {
+    return fail(groups.error().code, "{}: {}", file_of(tensor), groups.error().message);
+  }
+  ++n_mlx_;
+  return GatherSource{.tensor = &tensor, .groups = std::move(*groups)};
 }
 
 Result<GatherSource> Mapper::source_of(const std::string& name, const SafetensorsTensor& tensor) {
@@ -146,10 +200,14 @@ Result<GatherSource> Mapper::source_of(const std::string& name, const Safetensor
   if (tensor.type == ElementType::f8_e4m3) {
     return float8_source(name, tensor);
   }
+  if (tensor.type == ElementType::u32) {
+    return mlx_source(name, tensor);
+  }
   if (!is_weight_type(tensor.type)) {
-    return fail(ErrorCode::unsupported,
-                "{}: tensor {}: expected F32, F16, BF16 or block-scaled FP8, found {}",
-                file_of(tensor), in_quotes(tensor.name), formats::info(tensor.type).name);
+    return fail(
+        ErrorCode::unsupported,
+        "{}: tensor {}: expected F32, F16, BF16, block-scaled FP8 or MLX's groups, found {}",
+        file_of(tensor), in_quotes(tensor.name), formats::info(tensor.type).name);
   }
   return GatherSource{.tensor = &tensor};
 }
@@ -177,7 +235,8 @@ Result<std::vector<GatherSource>> Mapper::sources_of(const TensorRule& rule,
     }
     HEARTH_ASSIGN(sources.emplace_back(), source_of(name, *found->second));
     const SafetensorsTensor& first = *sources.front().tensor;
-    if (found->second->shape != first.shape || found->second->type != first.type) {
+    if (sources.back().shape() != sources.front().shape() ||
+        sources.back().dtype() != sources.front().dtype()) {
       return fail(ErrorCode::invalid_file,
                   "{}: tensor {}: expected type and shape of {}, found others",
                   file_of(*found->second), in_quotes(found->second->name), in_quotes(first.name));
@@ -189,9 +248,10 @@ Result<std::vector<GatherSource>> Mapper::sources_of(const TensorRule& rule,
 Result<void> Mapper::add(const TensorRule& rule, std::string_view to,
                          std::vector<GatherSource> sources) {
   const SafetensorsTensor& first = *sources.front().tensor;
-  Gather gather{.from = first.name, .sources = std::move(sources), .shape = first.shape};
-  gather.dtype = formats::info(first.type).dtype.value_or(DType::bf16);  // FP8 has none
-  gather.row_length = first.shape.empty() || first.shape.size() == 1 ? 1 : first.shape.back();
+  Gather gather{.from = first.name, .sources = std::move(sources)};
+  gather.shape = gather.sources.front().shape();
+  gather.dtype = gather.sources.front().dtype();
+  gather.row_length = gather.shape.size() <= 1 ? 1 : gather.shape.back();
   if (rule.from.find('*') != std::string_view::npos) {
     gather.shape.insert(gather.shape.begin(), dimensions_.n_experts);
   }
@@ -274,6 +334,7 @@ FolderTensors Mapper::finish() && {
     result_.notes.push_back(
         format("{} tensors of other parts (vision) are left out", n_other_parts_));
   }
+  result_.is_mlx = n_mlx_ > 0;
   if (n_float8_ > 0) {
     result_.notes.push_back(format("{} FP8 tensors are widened to BF16", n_float8_));
   }
@@ -285,13 +346,13 @@ FolderTensors Mapper::finish() && {
 Result<FolderTensors> read_tensors(const formats::SafetensorsModel& files, const Config& config,
                                    const Family& family, const Dimensions& dimensions,
                                    ExpertLayout experts) {
-  HEARTH_ASSIGN(const auto blocks, read_quantization(config));
-  Mapper mapper(files, family, dimensions, experts, blocks);
+  HEARTH_ASSIGN(auto quantization, read_quantization(config));
+  Mapper mapper(files, family, dimensions, experts, std::move(quantization));
   HEARTH_TRY(mapper.take_stock());
   HEARTH_ASSIGN(const auto is_tied, config.root.find_flag("tie_word_embeddings"));
   HEARTH_ASSIGN(const auto is_text_tied, config.text.find_flag("tie_word_embeddings"));
   if (is_tied.value_or(is_text_tied.value_or(false))) {
-    mapper.drop("lm_head.weight");  // some folders have the table twice
+    mapper.drop("lm_head");  // some folders have the table twice
   }
   HEARTH_ASSIGN(const auto rope, read_rope_config(config, "full_attention"));
   HEARTH_ASSIGN(const auto divisors, frequency_divisors(rope, dimensions.head_dim));

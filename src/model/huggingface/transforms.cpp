@@ -74,9 +74,9 @@ KeyHeadGroups groups_of(const Dimensions& d) {
 
 }  // namespace
 
-Result<void> zero_centred(const Dimensions& /*dimensions*/, Gather& gather) {
+Result<void> zero_centred(const Dimensions& dimensions, Gather& gather) {
   gather.dtype = DType::f32;
-  gather.change = one_more;
+  gather.change = dimensions.is_in_mlx_layout ? nullptr : one_more;
   return {};
 }
 
@@ -94,11 +94,13 @@ Result<void> row_vector(const Dimensions& /*dimensions*/, Gather& gather) {
   return {};
 }
 
-Result<void> convolution(const Dimensions& /*dimensions*/, Gather& gather) {
-  if (gather.shape.size() != 3 || gather.shape[1] != 1) {
-    return wrong_shape(gather, "[channels, 1, taps]");
+Result<void> convolution(const Dimensions& dimensions, Gather& gather) {
+  const std::size_t single = dimensions.is_in_mlx_layout ? 2 : 1;
+  if (gather.shape.size() != 3 || gather.shape[single] != 1) {
+    return wrong_shape(gather,
+                       dimensions.is_in_mlx_layout ? "[channels, taps, 1]" : "[channels, 1, taps]");
   }
-  gather.shape.erase(gather.shape.begin() + 1);
+  gather.shape.erase(gather.shape.begin() + static_cast<std::ptrdiff_t>(single));
   return {};
 }
 

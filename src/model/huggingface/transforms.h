@@ -6,13 +6,15 @@
 
 namespace hearth::model {
 
-/// Norm weights that are stored as their distance from one: 1 + w, as F32.
+/// Norm weights that are stored as their distance from one: 1 + w, as F32; in MLX's layout of
+/// hybrid models, w.
 Result<void> zero_centred(const Dimensions& dimensions, Gather& gather);
 /// A_log to the decay that it stands for: -exp(w), as F32.
 Result<void> decay(const Dimensions& dimensions, Gather& gather);
 /// [1, n] to [n].
 Result<void> row_vector(const Dimensions& dimensions, Gather& gather);
-/// A convolution over one channel each: [channels, 1, taps] to [channels, taps].
+/// A convolution over one channel each: [channels, 1, taps], or MLX's [channels, taps, 1], to
+/// [channels, taps].
 Result<void> convolution(const Dimensions& dimensions, Gather& gather);
 
 /// Queries and keys of models whose canonical rotation pairs neighbours.

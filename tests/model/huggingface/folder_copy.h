@@ -17,8 +17,9 @@ namespace hearth::model {
 /// A golden folder to be changed.
 class FolderCopy {
  public:
-  explicit FolderCopy(const std::string& golden) {
-    std::filesystem::copy(golden_folder(golden), scratch_.path(),
+  explicit FolderCopy(const std::string& golden,
+                      std::filesystem::path (*folder_of)(const std::string& name) = golden_folder) {
+    std::filesystem::copy(folder_of(golden), scratch_.path(),
                           std::filesystem::copy_options::recursive);
   }
 

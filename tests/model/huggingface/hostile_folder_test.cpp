@@ -121,7 +121,7 @@ TEST(HostileFolder, QuantizationsThatAreNotHandledAreNamed) {
       const auto& [config, found] : std::vector<std::pair<std::string, std::string>>{
           {R"("quantization_config":{"quant_method":"gptq","bits":4})", "quant_method \"gptq\""},
           {R"("quantization_config":{"quant_method":"awq"})", "quant_method \"awq\""},
-          {R"("quantization":{"group_size":64,"bits":4})", "as MLX writes it"},
+          {R"("quantization":{"group_size":32,"bits":8,"mode":"mxfp8"})", "found \"mxfp8\""},
           {R"("quantization_config":{"quant_method":"fp8"})", "no weight_block_size"},
           {R"("quantization_config":{"quant_method":"fp8","weight_block_size":[0,128]})",
            "weight_block_size of 0"},
