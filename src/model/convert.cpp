@@ -15,6 +15,7 @@
 #include "formats/gguf/place.h"
 #include "formats/gguf/writer.h"
 #include "model/always_f32.h"
+#include "quant/affine.h"
 #include "quant/registry.h"
 #include "quant/types/q8_0.h"
 
@@ -62,7 +63,39 @@ const TargetType* target_of(DType dtype) {
   return found == targets.end() ? nullptr : found;
 }
 
-DType target_type(const CheckpointTensor& tensor, std::optional<DType> wanted) {
+/// MLX's groups as blocks of the GGUF type that can have the same weights.
+class Repacker {
+ public:
+  explicit Repacker(const CheckpointTensor& tensor) : tensor_(tensor) {}
+
+  /// False when they would not be the same. Hands the blocks out until the next call.
+  bool operator()(Bytes blocks) {
+    blocks_.resize(static_cast<std::size_t>(
+        quant::affine_file_bytes(tensor_.dtype, static_cast<std::int64_t>(blocks.size()))));
+    return quant::repack_for_file(tensor_.dtype, blocks, blocks_);
+  }
+  [[nodiscard]] Bytes blocks() const { return blocks_; }
+
+ private:
+  const CheckpointTensor& tensor_;
+  std::vector<std::byte> blocks_;
+};
+
+/// The GGUF type that has the weights of one that files do not have, else F16.
+Result<DType> type_for_file(const CheckpointTensor& tensor) {
+  const auto target = quant::affine_file_type(tensor.dtype);
+  bool is_exact = target.has_value();
+  if (is_exact) {
+    Repacker repack(tensor);
+    HEARTH_TRY(tensor.produce([&](Bytes blocks) -> Result<void> {
+      is_exact = is_exact && repack(blocks);
+      return {};
+    }));
+  }
+  return is_exact ? *target : DType::f16;
+}
+
+Result<DType> target_type(const CheckpointTensor& tensor, std::optional<DType> wanted) {
   if (!quant::is_float_decodable(tensor.dtype)) {
     return tensor.dtype;  // plain integers
   }
@@ -70,10 +103,11 @@ DType target_type(const CheckpointTensor& tensor, std::optional<DType> wanted) {
     return DType::f32;
   }
   const DType dtype = wanted.value_or(tensor.dtype);
-  // MLX's groups have no type in GGUF, and some rows are no whole blocks.
-  const bool fits =
-      quant::info(dtype).is_in_files && quant::tensor_bytes(dtype, tensor.shape).has_value();
-  return fits ? dtype : DType::f16;
+  if (!quant::info(dtype).is_in_files) {
+    return type_for_file(tensor);
+  }
+  // Some rows are no whole blocks.
+  return quant::tensor_bytes(dtype, tensor.shape) ? dtype : DType::f16;
 }
 
 /// Decodes whole blocks and encodes them anew, a piece at a time.
@@ -144,6 +178,17 @@ Result<void> write_tensor(Conversion& conversion, const CheckpointTensor& tensor
   if (dtype == tensor.dtype) {
     return tensor.produce(counted);
   }
+  if (quant::affine_file_type(tensor.dtype) == dtype) {
+    Repacker repack(tensor);
+    return tensor.produce([&](Bytes blocks) -> Result<void> {
+      if (!repack(blocks)) {  // which type_for_file() has tried with all of them
+        return fail(ErrorCode::invalid_file, "{}: tensor {}: expected data that stays as it is",
+                    conversion.checkpoint.shard_name(tensor.shard),
+                    formats::in_quotes(tensor.name));
+      }
+      return counted(repack.blocks());
+    });
+  }
   Recoder recoder(tensor, conversion.checkpoint.shard_name(tensor.shard), *target_of(dtype));
   return tensor.produce([&](Bytes blocks) { return recoder(blocks, counted); });
 }
@@ -184,7 +229,7 @@ Result<ConvertReport> convert_to_gguf(const Checkpoint& checkpoint,
   Conversion conversion{.checkpoint = checkpoint, .progress = progress};
   std::vector<formats::TensorToWrite> tensors;
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
-    const DType dtype = target_type(tensor, type);
+    HEARTH_ASSIGN(const DType dtype, target_type(tensor, type));
     ++conversion.report.n_tensors;
     conversion.report.n_weights += tensor.shape.elements();
     conversion.report.tensor_bytes += *quant::tensor_bytes(dtype, tensor.shape);

@@ -29,12 +29,12 @@ struct ConvertReport {
 using ConvertProgress = std::function<bool(std::int64_t done, std::int64_t total)>;
 
 /// Writes a checkpoint as one GGUF file, tensor by tensor, in memory of a few megabytes. `type` is
-/// that of the weights, nullopt leaves each as it is; is_always_f32() tensors are F32 in any case,
-/// and what GGUF has no blocks for becomes F16: rows that are no whole blocks of `type`, as with
-/// llama.cpp's converter, and MLX's groups.
-/// The file appears under its name only when it is complete.
-/// Errors: cancelled; io; invalid_file for weights that cannot be read or that the type cannot
-/// hold; those of write_gguf.
+/// that of the weights, nullopt leaves each as it is; is_always_f32() tensors are F32 in any case.
+/// MLX's groups become Q4_1 or Q5_1 where those have the same weights (quant/affine.h). What GGUF
+/// has no blocks for becomes F16: other groups, and rows that are no whole blocks of `type`, as
+/// with llama.cpp's converter. The file appears under its name only when it is complete. Errors:
+/// cancelled; io; invalid_file for weights that cannot be read or that the type cannot hold; those
+/// of write_gguf.
 Result<ConvertReport> convert_to_gguf(const Checkpoint& checkpoint,
                                       const std::filesystem::path& path, std::optional<DType> type,
                                       const ConvertProgress& progress);

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <type_traits>
 #include <utility>
 
 #include "base/assert.h"
 #include "base/half.h"
 #include "quant/all_types.h"
+#include "quant/registry.h"
 
 namespace hearth::quant {
 namespace {
@@ -83,6 +85,51 @@ Packer packer_of(DType dtype) {
   return packer;
 }
 
+/// One run of 32 codes as a block of a GGUF type.
+void put_codes(const std::int8_t* codes, Q4_1::Block& block) {
+  for (std::size_t i = 0; i < 16; ++i) {
+    block.q[i] = static_cast<std::uint8_t>(codes[i] | codes[16 + i] << 4);
+  }
+}
+
+void put_codes(const std::int8_t* codes, Q5_1::Block& block) {
+  std::uint32_t high = 0;
+  for (std::size_t i = 0; i < affine_run; ++i) {
+    high |= static_cast<std::uint32_t>(codes[i] >> 4) << i;
+  }
+  store(block.high, high);
+  for (std::size_t i = 0; i < 16; ++i) {
+    block.q[i] = static_cast<std::uint8_t>((codes[i] & 15) | (codes[16 + i] & 15) << 4);
+  }
+}
+
+/// False when x is no half.
+bool put_half(float x, Half& half) {
+  half = to_half(x);
+  return std::bit_cast<std::uint32_t>(to_float(half)) == std::bit_cast<std::uint32_t>(x);
+}
+
+template <class Target>
+bool repack(DType dtype, Bytes blocks, std::span<std::byte> out) {
+  const auto block_bytes = static_cast<std::size_t>(info(dtype).block_bytes);
+  const auto n_runs = static_cast<std::size_t>(info(dtype).block_weights) / affine_run;
+  std::size_t written = 0;
+  for (std::size_t at = 0; at < blocks.size(); at += block_bytes) {
+    IntegerBlock integers;
+    to_integers(dtype, blocks.subspan(at, block_bytes), integers);
+    for (std::size_t run = 0; run < n_runs; ++run, written += sizeof(typename Target::Block)) {
+      typename Target::Block block;
+      if (!put_half(integers.scales[run], block.scale) ||
+          !put_half(integers.offsets[run], block.offset)) {
+        return false;
+      }
+      put_codes(&integers.codes[run * affine_run], block);
+      store(out.data(), block, written);
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<DType> affine_type(const AffineFormat& format) {
@@ -101,6 +148,30 @@ std::optional<DType> affine_type(const AffineFormat& format) {
     }
   });
   return found;
+}
+
+std::optional<DType> affine_file_type(DType dtype) {
+  std::optional<DType> found;
+  AllQuantTypes::for_each([&]<class Q>() {
+    if constexpr (is_affine<Q>) {
+      if (Q::info.dtype == dtype && Q::bits <= 5) {
+        found = Q::bits == 5 ? Q5_1::info.dtype : Q4_1::info.dtype;
+      }
+    }
+  });
+  return found;
+}
+
+std::int64_t affine_file_bytes(DType dtype, std::int64_t n_bytes) {
+  const QuantInfo& type = info(dtype);
+  return row_bytes(*affine_file_type(dtype), n_bytes / type.block_bytes * type.block_weights);
+}
+
+bool repack_for_file(DType dtype, Bytes blocks, std::span<std::byte> out) {
+  const auto target = affine_file_type(dtype);
+  HEARTH_ASSERT(target.has_value());
+  return *target == Q5_1::info.dtype ? repack<Q5_1>(dtype, blocks, out)
+                                     : repack<Q4_1>(dtype, blocks, out);
 }
 
 void pack_affine(const AffineFormat& format, const AffineRow& row, std::size_t first,

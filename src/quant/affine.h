@@ -37,4 +37,15 @@ struct AffineRow {
 void pack_affine(const AffineFormat& format, const AffineRow& row, std::size_t first,
                  std::span<std::byte> blocks);
 
+/// The type of GGUF files that has such codes with a scale and an offset: Q4_1 for up to 4 bits,
+/// Q5_1 for 5. nullopt for more bits, and for types that are not affine.
+std::optional<DType> affine_file_type(DType dtype);
+
+/// Bytes of `n_bytes` of blocks of `dtype`, which has an affine_file_type(), in that type.
+std::int64_t affine_file_bytes(DType dtype, std::int64_t n_bytes);
+
+/// The same weights in blocks of affine_file_type(dtype). False if they would not be the same,
+/// because a scale or an offset is no half.
+[[nodiscard]] bool repack_for_file(DType dtype, Bytes blocks, std::span<std::byte> out);
+
 }  // namespace hearth::quant

@@ -48,10 +48,25 @@ TEST_P(Mlx, LogitsOfTheDecodedWeightsAreThoseOfMlx) {
   EXPECT_LE(worst_difference(logits_of(path, golden_.prompt), golden_.logits), 1e-5f);
 }
 
-/// Activations become int8 codes, each off by up to 1/254 of the largest in its block: 0.4 to 2.1 % of
-/// the largest logit in models as narrow as these. Blocks in a wrong order are off by all of it.
+/// Activations become int8 codes, each off by up to 1/254 of the largest in its block: 0.4 to 2.1 %
+/// of the largest logit in models as narrow as these. Blocks in a wrong order are off by all of it.
 TEST_P(Mlx, LogitsOfTheBlocksAreThoseOfMlxWithinWhatInt8ActivationsCost) {
   EXPECT_LE(worst_difference(logits_of(folder(), golden_.prompt), golden_.logits), 0.03f);
+}
+
+/// Q4_1 has the arithmetic of 4-bit groups, so that a file made of them changes no bit of a logit.
+TEST(MlxConversion, AFileOfTheSameWeightsGivesTheSameBits) {
+  for (const char* name : {"qwen35moe", "qwen3-mxfp4", "qwen3moe-nvfp4"}) {
+    const formats::ScratchFolder scratch;
+    const auto path = scratch.file("model.gguf");
+    const auto folder = model::golden_mlx_folder(name);
+    const auto prompt = model::load_golden_mlx(name).prompt;
+    const auto checkpoint = model::Checkpoint::open(folder);
+    ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+    ASSERT_TRUE(model::convert_to_gguf(*checkpoint, path, std::nullopt,
+                                       [](std::int64_t, std::int64_t) { return true; }));
+    EXPECT_EQ(logits_of(path, prompt), logits_of(folder, prompt)) << name;
+  }
 }
 
 std::string name_of_folder(const testing::TestParamInfo<std::string>& info) {

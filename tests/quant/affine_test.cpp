@@ -139,6 +139,32 @@ TEST_F(AffineGolden, HasTheNumbersOfWhichMlxRoundsProductAndSumToItsOwnType) {
   }
 }
 
+TEST_F(AffineGolden, IsTheSameWeightsInTheTypesOfFilesWhereTheNumbersAreHalves) {
+  int n_repacked = 0;
+  for (const GoldenRows& rows : records_) {
+    const DType type = *affine_type(rows.layout);
+    const auto target = affine_file_type(type);
+    ASSERT_EQ(target.has_value(), rows.layout.bits <= 5) << rows.name();
+    if (!target) {
+      continue;
+    }
+    auto blocks = pack(rows);
+    blocks.resize(blocks.size() / 2);  // the first row: numbers that quantizing gives
+    std::vector<std::byte> repacked(static_cast<std::size_t>(
+        affine_file_bytes(type, static_cast<std::int64_t>(blocks.size()))));
+    const bool is_same_weights = repack_for_file(type, blocks, repacked);
+    EXPECT_EQ(is_same_weights, rows.layout.scale_type != DType::f32) << rows.name();
+    std::vector<float> weights(n_columns);
+    decode(*target, repacked, weights);
+    for (std::size_t i = 0; is_same_weights && i < n_columns; ++i) {
+      ASSERT_TRUE(is_same(weights[i], load<float>(rows.weights.data(), i * sizeof(float))))
+          << rows.name() << ", weight " << i;
+    }
+    n_repacked += is_same_weights ? 1 : 0;
+  }
+  EXPECT_EQ(n_repacked, 24);  // 2 to 5 bits, three groups, F16 and BF16
+}
+
 TEST(AffineType, KeepsSixteenBitScalesForGroupsOfTheSizeOfABlock) {
   EXPECT_EQ(name(*affine_type({4, 64, DType::bf16})), "AFFINE4_BF16");
   EXPECT_EQ(name(*affine_type({8, 128, DType::f16})), "AFFINE8_F16");
