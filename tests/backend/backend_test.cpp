@@ -21,11 +21,11 @@ using graph::Family;
 using graph::TinyModel;
 
 /// Two matrices and the experts of one layer, 1,024 bytes each.
-graph::WeightTable weights_with_experts() {
+graph::WeightTable weights_with_experts(bool is_mapped = true) {
   static const std::vector<std::byte> data(1024);
   graph::WeightTable weights;
   for (const Shape& shape : {Shape{4, 4, 16}, Shape{16, 16}, Shape{16, 16}}) {
-    weights.push_back({.name = "w", .tensor = {DType::f32, shape, data}});
+    weights.push_back({.name = "w", .tensor = {DType::f32, shape, data}, .is_mapped = is_mapped});
   }
   return weights;
 }
@@ -41,6 +41,16 @@ TEST(LayoutChoice, OfALargerOneWhatEveryTokenReadsBecomesTilesFirst) {
   const auto less = cpu::choose_layout(WeightLayout::automatic, weights_with_experts(), 2000);
   EXPECT_EQ(less.is_tiled, (std::vector<bool>{false, true, false}));
   EXPECT_THAT(less.reason, testing::HasSubstr("the rest read in place from the file"));
+}
+
+TEST(LayoutChoice, WeightsThatAreNoFilesLeaveLessForTiles) {
+  const auto copied = weights_with_experts(false);
+  const auto choice = cpu::choose_layout(WeightLayout::automatic, copied, 3072 + 4096);
+  EXPECT_EQ(choice.is_tiled, (std::vector<bool>{true, true, true}));
+  const auto less = cpu::choose_layout(WeightLayout::automatic, copied, 3072 + 2000);
+  EXPECT_EQ(less.is_tiled, (std::vector<bool>{false, true, false}));
+  const auto none = cpu::choose_layout(WeightLayout::automatic, copied, 2000);
+  EXPECT_EQ(none.is_tiled, (std::vector<bool>{false, false, false}));
 }
 
 TEST(CpuBackend, RefusesANegativeNumberOfThreads) {

@@ -1,14 +1,14 @@
 #include "backend/cpu/layout_choice.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/format.h"
 
 namespace hearth::backend::cpu {
 namespace {
 
-/// Of memory: a whole model may have as much in tiles, and a part of one that has more.
+/// Of the memory that is left: a whole model may have as much in tiles, and a part of one that has
+/// more.
 constexpr double whole_share = 0.85;
 constexpr double part_share = 0.7;
 
@@ -42,10 +42,14 @@ std::int64_t choose_part(const graph::WeightTable& weights, std::int64_t limit,
 }  // namespace
 
 LayoutChoice choose_layout(WeightLayout wanted, const graph::WeightTable& weights,
-                           std::int64_t memory) {
-  const std::int64_t bytes =
-      std::accumulate(weights.begin(), weights.end(), std::int64_t{0},
-                      [](std::int64_t sum, const auto& weight) { return sum + bytes_of(weight); });
+                           std::int64_t all_memory) {
+  std::int64_t bytes = 0;
+  std::int64_t memory = all_memory;  // less what weights that are no file's have already
+  for (const graph::Weight& weight : weights) {
+    bytes += bytes_of(weight);
+    memory -= weight.is_mapped ? 0 : bytes_of(weight);
+  }
+  memory = std::max<std::int64_t>(memory, 1);
   if (wanted == WeightLayout::mapped) {
     return {std::vector<bool>(weights.size(), false),
             "weights read in place from the file: as asked"};
