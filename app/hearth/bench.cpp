@@ -217,7 +217,7 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
 }
 
 Result<int> bench(const BenchOptions& options, Console& console) {
-  HEARTH_ASSIGN(const auto open, open_model(options.model));
+  HEARTH_ASSIGN(const auto open, open_model_with_head(options.model, options.draft));
   if (!options.no_check) {
     if (console.talk_is_terminal) {
       console.talk << format("comparing {} tokens with the reference\n", n_checked);

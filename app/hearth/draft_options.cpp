@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "engine/speculate/model_drafter.h"
 #include "find_model.h"
+#include "model/draft_head.h"
 
 namespace hearth::app {
 namespace {
@@ -18,9 +19,10 @@ constexpr const char* automatic = "auto";
 }  // namespace
 
 void add_draft_options(CLI::App& app, DraftOptions& options) {
-  app.add_option("--draft-model", options.model,
-                 "A smaller model with the same vocabulary, which guesses tokens ahead; answers "
-                 "stay what they are");
+  app.add_option(
+      "--draft-model", options.model,
+      "A smaller model with the same vocabulary, or a file with the model's MTP head, which "
+      "guesses tokens ahead; answers stay what they are");
   app.add_option_function<std::string>(
          "--draft-depth",
          [&options](const std::string& depth) {
@@ -31,6 +33,20 @@ void add_draft_options(CLI::App& app, DraftOptions& options) {
          "Tokens to guess per step, 0 to 7, or auto: as many as gain time")
       ->check(CLI::IsMember({automatic}) | CLI::Range(std::int64_t{0}, max_depth))
       ->default_str(automatic);
+}
+
+Result<OpenModel> open_model_with_head(const ModelOptions& options, const DraftOptions& draft) {
+  if (draft.model.empty()) {
+    return open_model(options);
+  }
+  HEARTH_ASSIGN(const auto path, find_model(draft.model, model_cache()));
+  HEARTH_ASSIGN(auto file, model::Checkpoint::open(path));
+  if (!model::is_draft_head(file)) {
+    return open_model(options);
+  }
+  HEARTH_ASSIGN(auto open, open_model(options, std::move(file)));
+  open.has_joined_head = true;
+  return open;
 }
 
 Result<OpenEngine> open_engine(const OpenModel& open, const DraftOptions& draft,
@@ -44,7 +60,7 @@ Result<OpenEngine> open_engine(const OpenModel& open, const DraftOptions& draft,
                 "--draft-depth {}: {} has no MTP head to guess with, expected --draft-model",
                 *draft.depth, open.model->name());
   }
-  if (!draft.model.empty() && options.speculation.max_depth > 0) {
+  if (!draft.model.empty() && !open.has_joined_head && options.speculation.max_depth > 0) {
     HEARTH_ASSIGN(const auto path, find_model(draft.model, model_cache()));
     HEARTH_ASSIGN(opened.draft_model, model::Model::open(path));
     HEARTH_ASSIGN(drafter,

@@ -24,6 +24,10 @@ struct DraftOptions {
 /// Adds --draft-model and --draft-depth. `options` must outlive `app`.
 void add_draft_options(CLI::App& app, DraftOptions& options);
 
+/// The model, with its MTP head from the file of --draft-model if that has nothing else.
+/// Errors: those of open_model() and of that file.
+Result<OpenModel> open_model_with_head(const ModelOptions& options, const DraftOptions& draft);
+
 /// An engine with what it borrows. Move-only.
 struct OpenEngine {
   std::unique_ptr<const model::Model> draft_model;  // nullptr: none

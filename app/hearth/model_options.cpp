@@ -69,9 +69,10 @@ std::int64_t OpenModel::weight_bytes() const {
   return bytes;
 }
 
-Result<OpenModel> open_model(const ModelOptions& options) {
+Result<OpenModel> open_model(const ModelOptions& options,
+                             std::optional<model::Checkpoint> draft_head) {
   HEARTH_ASSIGN(const auto path, find_model(options.model, model_cache()));
-  HEARTH_ASSIGN(auto model, model::Model::open(path));
+  HEARTH_ASSIGN(auto model, model::Model::open(path, std::move(draft_head)));
   HEARTH_ASSIGN(auto device, open_device(options.device,
                                          {.n_threads = options.n_threads, .layout = options.layout},
                                          model->weights()));

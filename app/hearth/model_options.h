@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "backend/backend.h"
@@ -34,7 +35,8 @@ void add_backend_options(CLI::App& app, ModelOptions& options);
 struct OpenModel {
   std::unique_ptr<const model::Model> model;
   std::unique_ptr<backend::Backend> backend;
-  std::string device_reason;  // why the backend was chosen, if not by the user
+  std::string device_reason;     // why the backend was chosen, if not by the user
+  bool has_joined_head = false;  // its MTP head has a file of its own
 
   /// One line for people: the backend, and why it was chosen.
   [[nodiscard]] std::string device() const;
@@ -44,6 +46,7 @@ struct OpenModel {
 };
 
 /// Errors: those of find_model(), of the file and of the backend.
-Result<OpenModel> open_model(const ModelOptions& options);
+Result<OpenModel> open_model(const ModelOptions& options,
+                             std::optional<model::Checkpoint> draft_head = std::nullopt);
 
 }  // namespace hearth::app

@@ -33,7 +33,7 @@ void add_warnings(const RunOptions& options, const model::Model& model, const Pr
 
 Result<RunSession> open_session(const RunOptions& options, Console& console) {
   const auto start = Clock::now();
-  HEARTH_ASSIGN(auto open, open_model(options.model));
+  HEARTH_ASSIGN(auto open, open_model_with_head(options.model, options.draft));
   const auto& model = *open.model;
   std::vector<std::string> warnings = model.warnings();
   HEARTH_ASSIGN(auto recommended, recommended_sampling(model.checkpoint().metadata(), warnings));

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -70,6 +71,7 @@ class Checkpoint {
   explicit Checkpoint(formats::GgufFile file);
   /// Tensors have names of their own.
   explicit Checkpoint(Parts parts);
+  [[nodiscard]] Parts take_apart() && { return std::move(parts_); }
 
   [[nodiscard]] const std::string& name() const { return parts_.name; }
   [[nodiscard]] const std::string& format() const { return parts_.format; }

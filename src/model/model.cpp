@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "model/draft_head.h"
 #include "model/tokenizer_from_gguf.h"
 
 namespace hearth::model {
@@ -20,8 +21,12 @@ std::int64_t count_usable_tokens(const tokenizer::Tokenizer& tokenizer) {
 
 }  // namespace
 
-Result<std::unique_ptr<const Model>> Model::open(const std::filesystem::path& path) {
+Result<std::unique_ptr<const Model>> Model::open(const std::filesystem::path& path,
+                                                 std::optional<Checkpoint> draft_head) {
   HEARTH_ASSIGN(auto checkpoint, Checkpoint::open(path, ExpertLayout::stored));
+  if (draft_head) {
+    HEARTH_ASSIGN(checkpoint, join_draft_head(std::move(checkpoint), std::move(*draft_head)));
+  }
   std::unique_ptr<Model> model(new Model(std::move(checkpoint)));
   HEARTH_TRY(model->bind());
   return model;

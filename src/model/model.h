@@ -19,9 +19,11 @@ namespace hearth::model {
 /// hence thread-safe.
 class Model {
  public:
-  /// Errors: those of Checkpoint::open, the tokenizer and the architecture; unsupported for an
-  /// unknown architecture, with the list of known ones.
-  static Result<std::unique_ptr<const Model>> open(const std::filesystem::path& path);
+  /// `draft_head`, if given, is a multi-token-prediction head that has a file of its own
+  /// (is_draft_head()). Errors: those of Checkpoint::open, join_draft_head(), the tokenizer and the
+  /// architecture; unsupported for an unknown architecture, with the list of known ones.
+  static Result<std::unique_ptr<const Model>> open(
+      const std::filesystem::path& path, std::optional<Checkpoint> draft_head = std::nullopt);
 
   [[nodiscard]] const Checkpoint& checkpoint() const { return checkpoint_; }
   /// general.name, or the file's name.

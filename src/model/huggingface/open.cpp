@@ -56,6 +56,18 @@ Result<void> add_tokenizer(const FolderFiles& files, std::int64_t n_rows,
   return set_special_tokens(files, tokenizer, parts.metadata);
 }
 
+/// Whether the folder is what mlx-vlm splits off a model: its multi-token-prediction head.
+Result<bool> is_split_off_head(const Config& config) {
+  HEARTH_ASSIGN(const auto type, config.root.find_text("model_type"));
+  return type == std::optional<std::string_view>("qwen3_5_mtp");
+}
+
+std::string format_of(bool is_drafter, bool is_mlx) {
+  return is_drafter ? "MLX safetensors, an MTP head"
+         : is_mlx   ? "MLX safetensors"
+                    : "Hugging Face safetensors";
+}
+
 }  // namespace
 
 Result<Checkpoint> open_huggingface_folder(const std::filesystem::path& folder,
@@ -71,19 +83,22 @@ Result<Checkpoint> open_huggingface_folder(const std::filesystem::path& folder,
 
   HEARTH_ASSIGN(auto opened, formats::SafetensorsModel::open(folder));
   const auto weights = std::make_shared<const formats::SafetensorsModel>(std::move(opened));
-  HEARTH_ASSIGN(auto tensors, read_tensors(*weights, config, *family, dimensions, experts));
-  HEARTH_ASSIGN(const auto n_rows, rows_of_table(tensors, weights->shard_name(0)));
+  HEARTH_ASSIGN(const bool is_drafter, is_split_off_head(config));
+  HEARTH_ASSIGN(auto tensors, is_drafter
+                                  ? read_draft_tensors(*weights, config, *family, dimensions)
+                                  : read_tensors(*weights, config, *family, dimensions, experts));
 
-  Checkpoint::Parts parts{
-      .name = folder.string(),
-      .format = tensors.is_mlx ? "MLX safetensors" : "Hugging Face safetensors"};
+  Checkpoint::Parts parts{.name = folder.string(), .format = format_of(is_drafter, tensors.is_mlx)};
   HEARTH_ASSIGN(parts.metadata,
                 metadata_of_config(config, *family, dimensions, tensors.n_draft_layers));
   parts.metadata.set("general.name", std::string_view(name_of(folder)));
   parts.notes = std::move(tensors.notes);
-  HEARTH_TRY(set_recommended_sampling(files, parts.metadata));
-  HEARTH_TRY(add_tokenizer(files, n_rows, parts));
-  HEARTH_TRY(set_chat_templates(files, parts.metadata));
+  if (!is_drafter) {  // the trunk's folder has the text side
+    HEARTH_ASSIGN(const auto n_rows, rows_of_table(tensors, weights->shard_name(0)));
+    HEARTH_TRY(set_recommended_sampling(files, parts.metadata));
+    HEARTH_TRY(add_tokenizer(files, n_rows, parts));
+    HEARTH_TRY(set_chat_templates(files, parts.metadata));
+  }
   parts.tensors = std::move(tensors.tensors);
   parts.shard_names = {weights->shard_names().begin(), weights->shard_names().end()};
   parts.storage = weights;

@@ -65,6 +65,7 @@ class Mapper {
 
   /// Sorts the tensors of the folder by the names that the tables use.
   Result<void> take_stock();
+  void expect_mlx_layout() { dimensions_.is_in_mlx_layout = true; }
   /// Leaves out the weight of a module, with what quantizes it.
   void drop(std::string_view module);
   [[nodiscard]] bool contains(std::string_view name) const { return by_name_.contains(name); }
@@ -371,6 +372,22 @@ Result<FolderTensors> read_tensors(const formats::SafetensorsModel& files, const
   HEARTH_TRY(mapper.refuse_unused());
   FolderTensors result = std::move(mapper).finish();
   result.n_draft_layers = has_draft ? 1 : 0;
+  return result;
+}
+
+Result<FolderTensors> read_draft_tensors(const formats::SafetensorsModel& files,
+                                         const Config& config, const Family& family,
+                                         const Dimensions& dimensions) {
+  HEARTH_ASSIGN(auto quantization, read_quantization(config));
+  Mapper mapper(files, family, dimensions, ExpertLayout::split, std::move(quantization));
+  mapper.expect_mlx_layout();
+  HEARTH_TRY(mapper.take_stock());
+  const auto block = static_cast<std::int64_t>(dimensions.layers.size());
+  HEARTH_TRY(mapper.apply_layer(LayerKind::attention, "layers.0.", block));
+  HEARTH_TRY(mapper.apply(family.draft, "", format("blk.{}.", block)));
+  HEARTH_TRY(mapper.refuse_unused());
+  FolderTensors result = std::move(mapper).finish();
+  result.n_draft_layers = 1;
   return result;
 }
 

@@ -27,4 +27,11 @@ Result<FolderTensors> read_tensors(const formats::SafetensorsModel& files, const
                                    const Family& family, const Dimensions& dimensions,
                                    ExpertLayout experts);
 
+/// The same for a folder that holds nothing but a multi-token-prediction head, as mlx-vlm splits
+/// one off: names without "mtp.", in MLX's layout. Gives the block behind the trunk of
+/// `dimensions`.
+Result<FolderTensors> read_draft_tensors(const formats::SafetensorsModel& files,
+                                         const Config& config, const Family& family,
+                                         const Dimensions& dimensions);
+
 }  // namespace hearth::model
