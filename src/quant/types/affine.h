@@ -28,6 +28,7 @@ struct AffinePlanes {
   static constexpr std::size_t byte_of(std::size_t w, std::size_t i) { return i % (4 * w); }
   static constexpr std::size_t bit_of(std::size_t w, std::size_t i) { return i / (4 * w) * w; }
 
+  /// Writes the codes of a run into planes that are zero.
   [[gnu::always_inline]] static void put(const std::uint8_t* codes, std::uint8_t* planes) {
     for (std::size_t i = 0; i < affine_run; ++i) {
       const int code = codes[i];
@@ -39,6 +40,7 @@ struct AffinePlanes {
       }
     }
   }
+  /// Code i of a run.
   [[gnu::always_inline]] static int get(const std::uint8_t* planes, std::size_t i) {
     int code = planes[byte_of(low, i)] >> bit_of(low, i) & ((1 << low) - 1);
     if constexpr (high != 0) {
