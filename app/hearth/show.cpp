@@ -159,7 +159,7 @@ void print_types(const Checkpoint& file, std::ostream& out) {
   }
   out << "\nTypes\n";
   for (const auto& [name, total] : totals) {
-    out << format("  {:<10}{:>6} tensors {:>12} weights {:>14}\n", name, total.n_tensors,
+    out << format("  {:<14}{:>6} tensors {:>12} weights {:>14}\n", name, total.n_tensors,
                   count_text(total.n_weights), bytes_text(total.n_bytes));
   }
 }
