@@ -148,6 +148,13 @@ Result<void> make(const Gather& gather, const formats::ByteSink& sink) {
   return {};
 }
 
+/// Whether the runs that move are whole blocks and parts of rows, where MLX has blocks.
+bool keeps_blocks(const Gather& gather) {
+  const GatherSource& source = gather.sources.front();
+  return !source.groups || (gather.row_length % quant::info(source.dtype()).block_weights == 0 &&
+                            source.shape().back() % gather.row_length == 0);
+}
+
 bool is_unchanged(const Gather& gather) {
   const GatherSource& source = gather.sources.front();
   return gather.sources.size() == 1 && !gather.source_row && gather.change == nullptr &&
@@ -180,11 +187,11 @@ Result<CheckpointTensor> finish(Gather gather, std::string name, std::string fil
                 "{}: tensor {}: expected 1 to {} dimensions of at least 1, found {}", file,
                 formats::in_quotes(gather.from), Shape::max_rank + 0, gather.shape.size());
   }
-  const std::int64_t block = quant::info(gather.sources.front().dtype()).block_weights;
-  if (gather.row_length % block != 0) {
+  if (!keeps_blocks(gather)) {
     return fail(ErrorCode::unsupported,
-                "{}: tensor {}: expected runs of whole blocks of {} weights, found runs of {}",
-                file, formats::in_quotes(gather.from), block, gather.row_length);
+                "{}: tensor {}: expected an order of whole blocks within rows, found runs of {} "
+                "weights",
+                file, formats::in_quotes(gather.from), gather.row_length);
   }
   CheckpointTensor tensor{.name = std::move(name),
                           .dtype = gather.dtype,

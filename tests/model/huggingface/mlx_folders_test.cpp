@@ -13,6 +13,8 @@
 #include "base/assert.h"
 #include "formats/safetensors/reader.h"
 #include "model/convert.h"
+#include "model/huggingface/gather.h"
+#include "model/huggingface/mlx_groups.h"
 #include "quant/registry.h"
 #include "tests/formats/gguf/scratch_folder.h"
 #include "tests/model/golden_model.h"
@@ -269,6 +271,29 @@ TEST(HostileMlxFolder, ModesThatGgufHasNoBlocksForAreNamed) {
   const FolderCopy folder("qwen3-mxfp4", golden_mlx_folder);
   folder.replace("config.json", "\"mxfp4\"", "\"mxfp8\"");
   EXPECT_THAT(folder.error(), HasSubstr("mode: expected affine, mxfp4 or nvfp4, found \"mxfp8\""));
+}
+
+TEST(HostileMlxFolder, AnOrderThatTakesBlocksApartOrCrossesRowsIsRefused) {
+  const std::vector<std::byte> data(2 * 64 * 4 / 8);  // two rows of 64 codes of 4 bits
+  const formats::SafetensorsTensor codes{
+      .name = "x.weight", .type = formats::ElementType::u32, .shape = {2, 8}, .data = data};
+  const formats::SafetensorsTensor scales{.name = "x.scales",
+                                          .type = formats::ElementType::f16,
+                                          .shape = {2, 1},
+                                          .data = Bytes(data).first(4)};
+  const auto groups = match_mlx_groups({MlxMode::affine, 4, 64}, codes, &scales, &scales);
+  ASSERT_TRUE(groups) << groups.error().message;
+  for (const std::int64_t run : {16, 32, 128}) {
+    Gather gather{.from = "x.weight",
+                  .sources = {GatherSource{.tensor = &codes, .groups = *groups}},
+                  .shape = {2, 64},
+                  .dtype = groups->dtype,
+                  .row_length = run};
+    const auto finished = finish(std::move(gather), "blk.0.x.weight", "x.safetensors");
+    ASSERT_FALSE(finished) << run;
+    EXPECT_THAT(finished.error().message,
+                HasSubstr("expected an order of whole blocks within rows, found runs of"));
+  }
 }
 
 TEST(HostileMlxFolder, AScaleOfAFloatModeThatIsNoNumberIsRefusedWhenItIsRead) {
