@@ -50,8 +50,8 @@ void Fiber::start(void (*entry)(), unsigned number) {
   stack_bottom_ = mapping_ + guard_bytes;
   stack_bytes_ = usable_bytes;
   constexpr std::size_t step_bytes = 320;  // five cache lines; tops of 32 stacks spread over 10 KiB
-  stack_pointer_ =
-      first_stack_pointer(mapping_ + mapping_bytes - (number % 32) * step_bytes, entry);
+  const std::size_t bytes = usable_bytes - (number % 32) * step_bytes;
+  stack_pointer_ = first_stack_pointer({mapping_ + guard_bytes, bytes}, entry);
 #if HEARTH_THREAD_SANITIZER
   race_fiber_ = __tsan_create_fiber(0);
   owns_race_fiber_ = true;
@@ -59,6 +59,7 @@ void Fiber::start(void (*entry)(), unsigned number) {
 }
 
 void Fiber::switch_between(Fiber& from, Fiber& to) {
+  void* stack_pointer = to.stack_pointer_;
 #if HEARTH_ADDRESS_SANITIZER
   left_fiber = &from;
   __sanitizer_start_switch_fiber(&from.fake_stack_, to.stack_bottom_, to.stack_bytes_);
@@ -67,12 +68,12 @@ void Fiber::switch_between(Fiber& from, Fiber& to) {
   if (from.race_fiber_ == nullptr) {
     from.race_fiber_ = __tsan_get_current_fiber();
   }
-  // A fiber that is destroyed where it stands must not be hiding anything.
+  // A fiber that is destroyed where it stands must not be hiding anything; what is read of fibers is.
   void* race_fiber = to.race_fiber_;
   stop_hiding_accesses();
   __tsan_switch_to_fiber(race_fiber, __tsan_switch_to_fiber_no_sync);
 #endif
-  hearth_fiber_switch(&from.stack_pointer_, to.stack_pointer_);
+  hearth_fiber_switch(&from.stack_pointer_, stack_pointer);
 #if HEARTH_THREAD_SANITIZER
   hide_accesses();
 #endif

@@ -6,7 +6,8 @@
 #define HEARTH_SYMBOL "hearth_fiber_switch"
 #endif
 
-// AAPCS64: x19-x30 and the low halves of v8-v15 belong to the caller.
+// AAPCS64: x19-x30 and the low halves of v8-v15 belong to the caller. It jumps instead of
+// returning, because the processor's prediction of returns would be wrong every time.
 __asm__(".text\n.globl " HEARTH_SYMBOL "\n.p2align 2\n" HEARTH_SYMBOL
         ":\n"
         R"(
@@ -40,15 +41,15 @@ __asm__(".text\n.globl " HEARTH_SYMBOL "\n.p2align 2\n" HEARTH_SYMBOL
 
 namespace hearth::backend::gpu::emulator {
 
-void* first_stack_pointer(void* top, void (*entry)()) {
+void* first_stack_pointer(std::span<std::byte> stack, void (*entry)()) {
   constexpr int n_saved = 20;
   constexpr int link_register = 11;  // x30, in which the switch finds where to go
-  auto** stack = static_cast<void**>(top) - n_saved;
+  auto** saved = reinterpret_cast<void**>(stack.data() + stack.size()) - n_saved;
   for (int i = 0; i < n_saved; ++i) {
-    stack[i] = nullptr;
+    saved[i] = nullptr;
   }
-  stack[link_register] = reinterpret_cast<void*>(entry);
-  return static_cast<void*>(stack);
+  saved[link_register] = reinterpret_cast<void*>(entry);
+  return static_cast<void*>(saved);
 }
 
 }  // namespace hearth::backend::gpu::emulator

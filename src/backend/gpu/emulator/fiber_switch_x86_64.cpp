@@ -1,6 +1,7 @@
 #include "backend/gpu/emulator/fiber_switch.h"
 
-// System V calling convention: rbx, rbp and r12-r15 belong to the caller.
+// System V calling convention: rbx, rbp and r12-r15 belong to the caller. It jumps instead of
+// returning, because the processor's prediction of returns would be wrong every time.
 __asm__(R"(
 .text
 .globl hearth_fiber_switch
@@ -29,14 +30,14 @@ hearth_fiber_switch:
 
 namespace hearth::backend::gpu::emulator {
 
-void* first_stack_pointer(void* top, void (*entry)()) {
-  auto** stack = static_cast<void**>(top);
-  *--stack = nullptr;  // stands for a return address, so that the stack is aligned as after a call
-  *--stack = reinterpret_cast<void*>(entry);
+void* first_stack_pointer(std::span<std::byte> stack, void (*entry)()) {
+  auto** place = reinterpret_cast<void**>(stack.data() + stack.size());
+  *--place = nullptr;  // stands for a return address, so that the stack is aligned as after a call
+  *--place = reinterpret_cast<void*>(entry);
   for (int i = 0; i < 6; ++i) {  // the registers
-    *--stack = nullptr;
+    *--place = nullptr;
   }
-  return static_cast<void*>(stack);
+  return static_cast<void*>(place);
 }
 
 }  // namespace hearth::backend::gpu::emulator
