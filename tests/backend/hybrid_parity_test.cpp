@@ -23,7 +23,7 @@ TEST_P(EveryExpertType, GivesTheReferenceBitsOnEveryKernelSet) {
   const std::vector<Tokens> sequences{random_tokens(6, model.size().vocab, 1)};
   const auto expected = reference_logits(model, DType::f16, sequences);
   expect_varied(expected);
-  for (const auto kernels : kernel_set_names()) {
+  for (const auto kernels : kernel_sets_for_every_type()) {
     for (const auto layout : {WeightLayout::tiles, WeightLayout::mapped}) {
       const auto cpu = cpu_backend(kernels, 2, layout);
       const std::size_t chunk = layout == WeightLayout::tiles ? 6 : 2;

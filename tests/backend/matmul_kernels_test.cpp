@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "quant/registry.h"
 #include "tensor/buffer.h"
+#include "tests/backend/step_runner.h"
 #include "tests/graph/op_runner.h"
 #include "tests/quant/random_blocks.h"
 
@@ -147,13 +148,14 @@ class MatmulKernels : public testing::TestWithParam<DType> {
 
 TEST_P(MatmulKernels, GiveTheReferenceBitsForAnyNumberOfRows) {
   const auto weights = random_weights(GetParam(), 40, n_in());  // the last panel has 8 rows
-  for (const std::int64_t rows : {1, 2, 3, 4, 5, 8, 9, 17, 64, 71}) {
+  for (const auto rows :
+       all_or_some<std::int64_t>({1, 2, 3, 4, 5, 8, 9, 17, 64, 71}, {1, 3, 8, 17, 71})) {
     expect_reference_bits(weights, graph::random_matrix(rows, n_in(), 7));
   }
 }
 
 TEST_P(MatmulKernels, GiveTheReferenceBitsForExtremeOperands) {
-  for (const int value : {0x00, 0x7f, 0x80, 0xff}) {
+  for (const int value : all_or_some<int>({0x00, 0x7f, 0x80, 0xff}, {0x80})) {
     const auto weights = extreme_weights(GetParam(), 16, n_in(), std::byte(value));
     for (const std::int64_t rows : {1, 4, 65}) {
       expect_reference_bits(weights, extreme_activations(rows, n_in()));

@@ -158,6 +158,11 @@ std::vector<std::string_view> kernel_set_names() {
   return names;
 }
 
+std::vector<std::string_view> kernel_sets_for_every_type() {
+  const auto names = kernel_set_names();
+  return all_or_some(names, {names.front()});
+}
+
 std::unique_ptr<Backend> cpu_backend(std::string_view kernels, int n_threads, WeightLayout layout) {
   setenv("HEARTH_CPU_KERNELS", std::string(kernels).c_str(), 1);
   auto backend = make_cpu_backend({.n_threads = n_threads, .layout = layout});

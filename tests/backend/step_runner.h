@@ -56,6 +56,9 @@ std::vector<T> all_or_some([[maybe_unused]] const std::vector<T>& all,
 
 /// The kernel sets that this machine can run.
 std::vector<std::string_view> kernel_set_names();
+/// Those sets, or in a build with sanitizers the first, for tests that go through every type of
+/// weights: the accesses of every set's products are those of matmul_kernels_test.cpp.
+std::vector<std::string_view> kernel_sets_for_every_type();
 /// The CPU backend with a kernel set of this name.
 std::unique_ptr<Backend> cpu_backend(std::string_view kernels, int n_threads,
                                      WeightLayout layout = WeightLayout::tiles);

@@ -24,7 +24,7 @@ namespace {
 enum class Device { reference, cpu };
 
 std::unique_ptr<backend::Backend> make_backend(Device device) {
-  return device == Device::reference ? backend::make_reference_backend() : engine_backend(2);
+  return device == Device::reference ? backend::make_reference_backend() : engine_backend(1);
 }
 
 struct Case {

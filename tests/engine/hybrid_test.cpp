@@ -61,7 +61,7 @@ class Hybrid : public testing::Test {
 
   model::GoldenModel golden_;
   std::unique_ptr<const model::Model> model_;
-  std::unique_ptr<backend::Backend> backend_ = engine_backend(2);
+  std::unique_ptr<backend::Backend> backend_ = engine_backend(1);
 };
 
 TEST_F(Hybrid, ASequenceInAUsedSlotIsAsIfTheSlotWereNew) {

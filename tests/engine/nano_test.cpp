@@ -136,7 +136,7 @@ TEST_F(NanoLogits, OfTheReferenceAreThoseOfTransformers) {
 }
 
 TEST_F(NanoLogits, OfTheCpuAreThoseOfTransformers) {
-  check(*engine_backend(2));
+  check(*engine_backend(1));
 }
 
 class Nano : public testing::Test {
@@ -171,7 +171,7 @@ class Nano : public testing::Test {
   }
 
   std::unique_ptr<const model::Model> model_ = *model::Model::open(nano_path);
-  std::unique_ptr<backend::Backend> backend_ = engine_backend(2);
+  std::unique_ptr<backend::Backend> backend_ = engine_backend(1);
 };
 
 TEST_F(Nano, ClosesItsThoughtAndEndsItsTurn) {

@@ -21,7 +21,7 @@ inline std::vector<float> logits_of(const std::filesystem::path& path,
     ADD_FAILURE() << model.error().message;
     return {};
   }
-  const auto backend = engine_backend(2);
+  const auto backend = engine_backend(1);
   const auto n = static_cast<std::int64_t>(prompt.size());
   auto runner = Runner::create(
       **model, *backend,

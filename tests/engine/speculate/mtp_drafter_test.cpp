@@ -75,7 +75,7 @@ TEST_P(MtpTest, LogitsAreThoseOfAnIndependentImplementation) {
   ASSERT_FALSE(golden_.mtp_logits.empty());
   std::vector<float> first;
   for (const bool is_reference : {true, false}) {
-    const auto backend = is_reference ? backend::make_reference_backend() : engine_backend(2);
+    const auto backend = is_reference ? backend::make_reference_backend() : engine_backend(1);
     const auto run = runner(*backend);
     const MtpDrafter drafter(*run, 1);
     run_trunk(*run, drafter);

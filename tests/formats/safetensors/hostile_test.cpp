@@ -159,7 +159,7 @@ TEST(SafetensorsHostile, OverlapsAndGapsAreRefused) {
 }
 
 TEST(SafetensorsHostile, ManyNamesTakeNoQuadraticTime) {
-  constexpr int count = 200'000;
+  constexpr int count = 100'000;
   std::string header = "{";
   for (int i = 0; i < count; ++i) {
     header +=
@@ -167,7 +167,8 @@ TEST(SafetensorsHostile, ManyNamesTakeNoQuadraticTime) {
   }
   const std::clock_t begin = std::clock();
   EXPECT_EQ(error_of(header + "}"), "no error");
-  EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 30);
+  // Quadratic time would be a minute; n log n is two seconds even with sanitizers.
+  EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 15);
 }
 
 TEST(SafetensorsHostile, EveryTruncationAndEveryChangedByteIsReadOrRefused) {
