@@ -46,9 +46,7 @@ function(hearth_library name)
     hearth_fuzzed(hearth_${name})
     set(headers hearth_fuzzed_library_headers)
   endif()
-  if(NOT HEARTH_CORE_ONLY)
-    hearth_reuse_headers(hearth_${name} ${headers})
-  endif()
+  hearth_reuse_headers(hearth_${name} ${headers})
 endfunction()
 
 # hearth_add_suites(<folder> <labels>): the entries of ctest for a test program, which exist once it is built.
