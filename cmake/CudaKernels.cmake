@@ -32,15 +32,29 @@ function(hearth_cuda_kernels target)
   file(CONFIGURE OUTPUT "${base}.cu" CONTENT "${includes}")
 
   execute_process(COMMAND "${HEARTH_NVCC}" --list-gpu-code OUTPUT_VARIABLE known OUTPUT_STRIP_TRAILING_WHITESPACE)
-  set(code "")
+  # Two texts, since kernels ask only whether they are compiled for 9.0 or newer (dialect/cuda_entry.h): the compiler
+  # proper is most of the time, and the assembler makes code for several architectures of one text.
+  set(first_text "")
   foreach(architecture IN LISTS HEARTH_CUDA_ARCHITECTURES)
     if(NOT known MATCHES "sm_${architecture}(\n|$)")
       message(STATUS "This nvcc does not know sm_${architecture}: left out")
-    elseif(NOT code)
-      set(code -gencode "arch=compute_${architecture},code=[sm_${architecture},compute_${architecture}]")
-      set(ptx -arch=compute_${architecture})
-    else()
-      list(APPEND code -gencode arch=compute_${architecture},code=sm_${architecture})
+      continue()
+    endif()
+    set(text 80)
+    if(NOT architecture LESS 90)
+      set(text 90)
+    endif()
+    if(NOT first_text)
+      set(first_text ${text})
+      set(code_of_${text} compute_${text})
+    endif()
+    string(APPEND code_of_${text} ",sm_${architecture}")
+  endforeach()
+  set(code "")
+  foreach(text 80 90)
+    if(code_of_${text})
+      string(REGEX REPLACE "^," "" code_of_${text} "${code_of_${text}}")
+      list(APPEND code -gencode "arch=compute_${text},code=[${code_of_${text}}]")
     endif()
   endforeach()
 
@@ -51,10 +65,12 @@ function(hearth_cuda_kernels target)
   file(GLOB headers dialect/*.h kernels/*.h)
   add_custom_command(
     OUTPUT "${base}.fatbin" "${base}_hash.h" "${base}.log" "${base}.ptx"
-    COMMAND "${HEARTH_NVCC}" ${options} -ptx ${ptx} "${base}.cu" -o "${base}.ptx"
+    COMMAND "${CMAKE_COMMAND}" -E make_directory "${base}_parts"
     COMMAND "${CMAKE_COMMAND}" "-DLOG=${base}.log"
-            "-DCOMMAND=${HEARTH_NVCC};${options};-fatbin;${code};--compress-mode=size;-Xptxas=-v;${base}.cu;-o;${base}.fatbin"
+            "-DCOMMAND=${HEARTH_NVCC};${options};-fatbin;${code};--compress-mode=size;-Xptxas=-v;--keep;--keep-dir;${base}_parts;${base}.cu;-o;${base}.fatbin"
             -P "${PROJECT_SOURCE_DIR}/cmake/RunWithLog.cmake"
+    COMMAND "${CMAKE_COMMAND}" -E rename "${base}_parts/cuda_kernels.compute_${first_text}.ptx" "${base}.ptx"
+    COMMAND "${CMAKE_COMMAND}" -E rm -r "${base}_parts"
     COMMAND "${CMAKE_COMMAND}" "-DFILE=${base}.fatbin" "-DOUTPUT=${base}_hash.h" -P "${PROJECT_SOURCE_DIR}/cmake/WriteHash.cmake"
     DEPENDS ${ARGN} ${headers} "${base}.cu" "${PROJECT_SOURCE_DIR}/cmake/RunWithLog.cmake" "${PROJECT_SOURCE_DIR}/cmake/WriteHash.cmake"
     COMMENT "Compiling GPU kernels as CUDA"
