@@ -58,6 +58,12 @@ function(hearth_cuda_kernels target)
     endif()
   endforeach()
 
+  # nvcc names the text that it keeps after its architecture where there are two.
+  set(kept_text "cuda_kernels.ptx")
+  if(code_of_80 AND code_of_90)
+    set(kept_text "cuda_kernels.compute_${first_text}.ptx")
+  endif()
+
   # Contraction off, as in every other compiler: a kernel says where it wants a fused multiply-add.
   set(options -std=c++20 -fmad=false "-I${PROJECT_SOURCE_DIR}/src")
   # Not CONFIGURE_DEPENDS, which gives every build a step, so that ./run would always say that it builds. A header that is
@@ -69,7 +75,7 @@ function(hearth_cuda_kernels target)
     COMMAND "${CMAKE_COMMAND}" "-DLOG=${base}.log"
             "-DCOMMAND=${HEARTH_NVCC};${options};-fatbin;${code};--compress-mode=size;-Xptxas=-v;--keep;--keep-dir;${base}_parts;${base}.cu;-o;${base}.fatbin"
             -P "${PROJECT_SOURCE_DIR}/cmake/RunWithLog.cmake"
-    COMMAND "${CMAKE_COMMAND}" -E rename "${base}_parts/cuda_kernels.compute_${first_text}.ptx" "${base}.ptx"
+    COMMAND "${CMAKE_COMMAND}" -E rename "${base}_parts/${kept_text}" "${base}.ptx"
     COMMAND "${CMAKE_COMMAND}" -E rm -r "${base}_parts"
     COMMAND "${CMAKE_COMMAND}" "-DFILE=${base}.fatbin" "-DOUTPUT=${base}_hash.h" -P "${PROJECT_SOURCE_DIR}/cmake/WriteHash.cmake"
     DEPENDS ${ARGN} ${headers} "${base}.cu" "${PROJECT_SOURCE_DIR}/cmake/RunWithLog.cmake" "${PROJECT_SOURCE_DIR}/cmake/WriteHash.cmake"

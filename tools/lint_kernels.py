@@ -30,7 +30,7 @@ RULES = [
     (r"\bif\s+constexpr\b|\b(?:co_await|requires|concept|consteval|constinit)\b", "newer than C++14"),
     (r"\[\s*[&=]?\s*\]\s*(?:\(|\{)", "lambda"),
     (r"\b(?:const_cast|reinterpret_cast)\b", "cast that takes const or an address space away"),
-    (r"\b(?:threadIdx|blockIdx|blockDim|__\w+|simd_(?!sum_f32|sum_u32|max_f32)\w+|threadgroup_barrier|as_type|atomic\w*)\b", "platform spelling"),
+    (r"\b(?:threadIdx|blockIdx|blockDim|__\w+|simd_(?!sum_f32|sum_u32|max_f32|max_u32)\w+|threadgroup_barrier|as_type|atomic\w*)\b", "platform spelling"),
     (r"\boperator\b|\)\s*const\s*\{", "member function or operator in kernel code"),
     (r"\b(?:isnan|isinf|INFINITY|NAN)\b", "infinity or NaN: a compiler may assume them away"),
     (r"^(?:\w+\s+)+\w+\s*(?:\[\w*\])?\s*(?:=.*)?;", "variable outside a function"),  # those begin a line

@@ -144,6 +144,9 @@ DEVICE_FN f32 simd_sum_f32(f32 value) {
 DEVICE_FN u32 simd_sum_u32(u32 value) {
   return __reduce_add_sync(all_lanes, value);
 }
+DEVICE_FN u32 simd_max_u32(u32 value) {
+  return __reduce_max_sync(all_lanes, value);
+}
 DEVICE_FN f32 simd_max_f32(f32 value) {
   UNROLL for (u32 distance = 16; distance > 0; distance /= 2) {
     value = fmaxf(value, __shfl_xor_sync(all_lanes, value, distance));

@@ -24,7 +24,7 @@
 /// Barriers    group_barrier() orders shared memory, group_barrier_device() device memory too,
 /// within
 ///             the threadgroup; simdgroup_barrier()
-/// Collectives simd_sum_f32/u32, simd_max_f32, shuffle(), shuffle_xor(): by all 32 lanes
+/// Collectives simd_sum_f32/u32, simd_max_f32/u32, shuffle(), shuffle_xor(): by all 32 lanes
 /// Arithmetic  fma_f32, sqrt_f32, exp_f32 ... (dialect/math.h): no contraction, no fast math
 /// Bytes       dot4_i8(a, b, sum): sum + the products of four signed bytes; pick_bytes(low, high,
 ///             places): byte i is the one of eight that the low three bits of nibble i name

@@ -187,6 +187,11 @@ DEVICE_FN u32 simd_sum_u32(u32 value, SITE) {
     std::fill_n(sums, 32, sum);
   });
 }
+DEVICE_FN u32 simd_max_u32(u32 value, SITE) {
+  return emulator::collective(value, where, [](const u32* given, u32* maxima) {
+    std::fill_n(maxima, 32, *std::max_element(given, given + 32));
+  });
+}
 DEVICE_FN f32 simd_max_f32(f32 value, SITE) {
   return emulator::collective(value, where, [](const f32* given, f32* maxima) {
     f32 maximum = given[0];

@@ -176,6 +176,9 @@ DEVICE_FN f32 simd_sum_f32(f32 value) {
 DEVICE_FN u32 simd_sum_u32(u32 value) {
   return simd_sum(value);
 }
+DEVICE_FN u32 simd_max_u32(u32 value) {
+  return simd_max(value);
+}
 DEVICE_FN f32 simd_max_f32(f32 value) {
   return simd_max(value);
 }

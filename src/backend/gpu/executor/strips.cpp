@@ -178,7 +178,7 @@ bool takes_strips(const MatrixProduct& product, const MatrixInput& input,
          !product.bias && !product.experts && product.gate.kind != PRODUCT_ELEMENT_GATE && type &&
          n % block_values == 0 && rows_that_fit(n, /*is_pair=*/true) > 0 &&
          shape[shape.rank() - 2] * row_bytes <= std::numeric_limits<u32>::max() &&
-         (*type != STRIP_F32 || n <= STRIP_WORK);
+         (*type != STRIP_F32 || n <= STRIP_WORK - 16);
 }
 
 void record_strips(std::span<const MatrixProduct> products, MatrixInput& input,

@@ -99,7 +99,11 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
     values[i] = values[i] / sum;
   }
   group_barrier();
-  choose_experts(values, p.n_experts, p.n_used, sum, chosen, k_thread.x, STRIP_THREADS);
+  if (!chooses_by_rounds(p.n_experts)) {
+    choose_experts(values, p.n_experts, p.n_used, sum, chosen, k_thread.x, STRIP_THREADS);
+  } else if (k_simdgroup == 0u) {
+    choose_by_rounds(values, p.n_experts, p.n_used, sum, chosen, k_lane);
+  }
   group_barrier();
 
   // The loads first: writing the routing can wait.

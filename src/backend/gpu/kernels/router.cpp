@@ -39,7 +39,11 @@ KERNEL(router_f32, 256, RouterParams, BUFFER(0, const u32, counts), BUFFER(1, co
     values[i] = values[i] / sum;
   }
   group_barrier();
-  choose_experts(values, p.n_experts, p.n_used, sum, chosen, k_thread.x, k_group_size.x);
+  if (!chooses_by_rounds(p.n_experts)) {
+    choose_experts(values, p.n_experts, p.n_used, sum, chosen, k_thread.x, k_group_size.x);
+  } else if (k_simdgroup == 0) {
+    choose_by_rounds(values, p.n_experts, p.n_used, sum, chosen, k_lane);
+  }
   group_barrier();
   write_routing(values, chosen, p.n_used, k_thread.x, k_group_size.x,
                 routing + u64(k_group.x) * p.n_used * 2);

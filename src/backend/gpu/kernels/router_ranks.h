@@ -1,7 +1,6 @@
 #pragma once
-/// The steps of a router (graph/ops/router.h) by the threads of a threadgroup. The rank of an
-/// expert is the number of those before it, counted by comparing with all others in shared memory:
-/// no order of threads enters the choice.
+/// The steps of a router (graph/ops/router.h) by the threads of a threadgroup. No order of threads
+/// enters the choice.
 
 #include "backend/gpu/dialect/dialect.h"
 #include "backend/gpu/kernels/lanes.h"
@@ -32,7 +31,8 @@ DEVICE_FN u32 is_before(f32 a, u32 j, f32 b, u32 i) {
   return a > b || (a == b && j < i) ? 1u : 0u;
 }
 
-/// The experts of ranks 0 ... n_used - 1, given all probabilities. Ranks mean nothing with a NaN in
+/// The experts of ranks 0 ... n_used - 1, given all probabilities. A rank is the number of those
+/// before, counted by comparing with all others. Ranks mean nothing with a NaN in
 /// the sum of exponentials: experts 0, 1, ... then.
 DEVICE_FN void choose_experts(SHARED(const f32) values, u32 n, u32 n_used, f32 sum,
                               SHARED(u32) chosen, u32 thread_index, u32 n_threads) {
@@ -54,6 +54,41 @@ DEVICE_FN void choose_experts(SHARED(const f32) values, u32 n, u32 n_used, f32 s
     rank = is_nan_f32(sum) ? i : rank;
     if (rank < n_used) {
       chosen[rank] = i;
+    }
+  }
+}
+
+#define CHOICE_VALUES 8  // of a lane
+
+/// Whether choose_by_rounds takes so many experts.
+DEVICE_FN bool chooses_by_rounds(u32 n) {
+  return n <= 32u * CHOICE_VALUES;
+}
+
+/// The same as choose_experts by one simdgroup, which takes the largest that is left in each of
+/// n_used rounds; of equals that is the first. Fewer steps than counting ranks, where n_used is
+/// small.
+DEVICE_FN void choose_by_rounds(SHARED(const f32) values, u32 n, u32 n_used, f32 sum,
+                                SHARED(u32) chosen, u32 lane) {
+  u32 keys[CHOICE_VALUES];  // 0: none or taken; floats from 0 on are in the order of their bits
+  UNROLL for (u32 i = 0; i < CHOICE_VALUES; ++i) {
+    const u32 expert = CHOICE_VALUES * lane + i;
+    keys[i] = expert < n ? bits_of_f32(values[expert]) + 1u : 0u;
+  }
+  for (u32 round = 0; round < n_used; ++round) {
+    u32 key = 0;
+    u32 mine = 0;
+    UNROLL for (u32 i = 0; i < CHOICE_VALUES; ++i) {
+      mine = keys[i] > key ? i : mine;
+      key = max_u32(keys[i], key);
+    }
+    const bool is_largest = key == simd_max_u32(key);
+    const u32 owner = 32u - simd_max_u32(is_largest ? 32u - lane : 0u);
+    if (lane == owner) {
+      chosen[round] = is_nan_f32(sum) ? round : CHOICE_VALUES * lane + mine;
+    }
+    UNROLL for (u32 i = 0; i < CHOICE_VALUES; ++i) {
+      keys[i] = lane == owner && i == mine ? 0u : keys[i];
     }
   }
 }

@@ -175,9 +175,12 @@ DEVICE_FN void quantize_rows(PARAMS(StripParams) p, DEVICE(const f32) x, DEVICE(
 #define FLOAT_CHUNKS 4   // that are on their way at once
 // From chain to chain: the values of every fourth k lie together.
 #define FLOAT_CHAIN (FLOAT_CHUNK / 4 + 4)
-#define FLOAT_X_CHAIN (STRIP_WORK / 4)
 #define FLOAT_PASSES ((STRIP_WORK + 4 * STRIP_THREADS - 1) / (4 * STRIP_THREADS))
-#define FLOAT_STEPS 8  // of a chain whose loads do not wait for each other
+
+/// From chain to chain of a row of the input: not a multiple of all banks.
+DEVICE_FN u32 float_x_chain(u32 n) {
+  return n / 4 + 4;
+}
 
 /// The thread's four floats of each of FLOAT_CHUNKS chunks of eight rows from value `begin` on.
 DEVICE_FN void load_chunks(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 first_row,
@@ -191,17 +194,20 @@ DEVICE_FN void load_chunks(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 
   }
 }
 
-/// Goes on with a chain over a chunk.
+/// Goes on with a chain over a chunk; the next steps are read while some are added.
 DEVICE_FN f32 add_chain(SHARED(const u32) weights, SHARED(const f32) x, f32 sum) {
-  for (u32 step = 0; step < FLOAT_CHUNK / 4; step += FLOAT_STEPS) {
-    UNROLL for (u32 i = 0; i < FLOAT_STEPS; i += 4) {
-      const u32x4 w = load4(weights + (step + i));
-      const f32x4 v = load4(x + (step + i));
-      sum = fma_f32(f32_of_bits(w.x), v.x, sum);
-      sum = fma_f32(f32_of_bits(w.y), v.y, sum);
-      sum = fma_f32(f32_of_bits(w.z), v.z, sum);
-      sum = fma_f32(f32_of_bits(w.w), v.w, sum);
-    }
+  u32x4 w = load4(weights);
+  f32x4 v = load4(x);
+  for (u32 step = 4; step <= FLOAT_CHUNK / 4; step += 4) {
+    const u32 next = step % (FLOAT_CHUNK / 4);
+    const u32x4 next_w = load4(weights + next);
+    const f32x4 next_v = load4(x + next);
+    sum = fma_f32(f32_of_bits(w.x), v.x, sum);
+    sum = fma_f32(f32_of_bits(w.y), v.y, sum);
+    sum = fma_f32(f32_of_bits(w.z), v.z, sum);
+    sum = fma_f32(f32_of_bits(w.w), v.w, sum);
+    w = next_w;
+    v = next_v;
   }
   return sum;
 }
@@ -231,7 +237,8 @@ DEVICE_FN f32 multiply_floats(PARAMS(StripParams) p, DEVICE(const f32) matrix, u
         to[3 * FLOAT_CHAIN] = bits_of_f32(now[i].w);
         group_barrier();
         if (thread_index < 32u) {
-          sum = add_chain(chunk + lane * FLOAT_CHAIN, x + (lane % 4 * FLOAT_X_CHAIN + k / 4), sum);
+          sum = add_chain(chunk + lane * FLOAT_CHAIN, x + (lane % 4 * float_x_chain(p.n) + k / 4),
+                          sum);
         }
       }
     }
@@ -239,7 +246,7 @@ DEVICE_FN f32 multiply_floats(PARAMS(StripParams) p, DEVICE(const f32) matrix, u
   return sum;
 }
 
-/// A row of the input, normed, to four chains FLOAT_X_CHAIN apart.
+/// A row of the input, normed, to four chains.
 DEVICE_FN void norm_floats(PARAMS(StripParams) p, DEVICE(const f32) x, DEVICE(const f32) norm,
                            SHARED(f32) chains, SHARED(f32) inverse, u32 thread_index) {
   group_barrier();  // the row before has been multiplied
@@ -271,9 +278,9 @@ DEVICE_FN void norm_floats(PARAMS(StripParams) p, DEVICE(const f32) x, DEVICE(co
     const u32 step = pass * STRIP_THREADS + thread_index;
     if (4 * step < p.n) {
       chains[step] = values[pass].x;
-      chains[FLOAT_X_CHAIN + step] = values[pass].y;
-      chains[2 * FLOAT_X_CHAIN + step] = values[pass].z;
-      chains[3 * FLOAT_X_CHAIN + step] = values[pass].w;
+      chains[float_x_chain(p.n) + step] = values[pass].y;
+      chains[2 * float_x_chain(p.n) + step] = values[pass].z;
+      chains[3 * float_x_chain(p.n) + step] = values[pass].w;
     }
   }
 }

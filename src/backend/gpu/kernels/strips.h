@@ -37,10 +37,10 @@ namespace hearth::backend::gpu {
 ///
 /// Threadgroup g.x takes group_strips of the strips of the first part with g.x < group_end, after
 /// those of the threadgroups before it; of floats that is one. Grid (group_end of the last part,
-/// max(n_used, 1), ceil(capacity / group_rows)). n is a multiple of 256, at most STRIP_WORK with a
-/// matrix of floats; a matrix has less than 4 GiB. For r = group_rows: r
-/// <= STRIP_MAX_ROWS, n / 256 * r <= STRIP_MAX_BLOCKS, and STRIP_BLOCK_FLOATS(r) times n / 256,
-/// twice that for a pair, times round_strips <= STRIP_WORK.
+/// ceil(capacity / group_rows)). n is a multiple of 256, at most STRIP_WORK - 16 with a matrix of
+/// floats; a matrix has less than 4 GiB. For r = group_rows: r <= STRIP_MAX_ROWS, n / 256 * r <=
+/// STRIP_MAX_BLOCKS, and STRIP_BLOCK_FLOATS(r) times n / 256, twice that for a pair, times
+/// round_strips <= STRIP_WORK.
 struct StripParams {
   u32 axis;  // whose rows: 0 of the step, 1 of its logits
   u32 n;
