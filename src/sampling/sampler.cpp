@@ -15,8 +15,7 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 Failure not_a_number(std::span<const float> logits, std::int64_t position) {
-  const auto wrong =
-      std::ranges::find_if(logits, [](float logit) { return !(logit < infinity); });
+  const auto wrong = std::ranges::find_if(logits, [](float logit) { return !(logit < infinity); });
   return fail(ErrorCode::internal, "position {}: the logit of token {} is {}, expected a number",
               position, wrong - logits.begin(), *wrong);
 }

@@ -68,7 +68,8 @@ void Fiber::switch_between(Fiber& from, Fiber& to) {
   if (from.race_fiber_ == nullptr) {
     from.race_fiber_ = __tsan_get_current_fiber();
   }
-  // A fiber that is destroyed where it stands must not be hiding anything; what is read of fibers is.
+  // A fiber that is destroyed where it stands must not be hiding anything; what is read of fibers
+  // is.
   void* race_fiber = to.race_fiber_;
   stop_hiding_accesses();
   __tsan_switch_to_fiber(race_fiber, __tsan_switch_to_fiber_no_sync);
