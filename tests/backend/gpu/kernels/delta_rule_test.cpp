@@ -118,38 +118,62 @@ class GpuDeltaRule : public testing::TestWithParam<Shapes> {
     return result;
   }
 
+  /// The steps, one after the other, give the bits of the reference, and leave its memories.
+  void expect_reference(const std::vector<RecurrentStep>& steps) {
+    const auto& params = op_.params;
+    graph::HostStateCache cache({n_slots,
+                                 {{.n_heads = n_value_heads,
+                                   .key_dim = params.key_dim,
+                                   .value_dim = params.value_dim,
+                                   .conv_channels = 1,
+                                   .conv_taps = 2}}});
+    Contents memory = poisoned(n_slots * slot_floats());  // nothing of a last owner may be seen
+    std::uint32_t seed = 1;
+    for (const RecurrentStep& each : steps) {
+      const std::vector<graph::Matrix> inputs{
+          random_matrix(each.n_rows(), 2 * params.key_features() + params.value_features(), seed),
+          random_matrix(each.n_rows(), n_value_heads, seed + 1),
+          random_matrix(each.n_rows(), n_value_heads, seed + 2)};
+      const auto gate = random_matrix(each.n_rows(), params.value_features(), seed + 3);
+      seed += 4;
+      const auto expected = graph::run_op(op_, weights_.table(), inputs, each.step, cache).value();
+      const auto results = run(each, inputs, gate, memory);
+      expect_bits(results[0], finished(expected, gate).data);
+      memory = results[1];
+      const auto slot_bytes = static_cast<std::ptrdiff_t>(slot_floats() * sizeof(float));
+      for (const std::int32_t slot : each.after) {
+        const auto begin = memory.begin() + slot * slot_bytes;
+        expect_bits({begin, begin + slot_bytes}, reordered(cache, slot));
+      }
+    }
+  }
+
   graph::RandomWeights weights_;
   graph::DeltaRule op_;
   graph::RmsNorm norm_;
 };
 
-TEST_P(GpuDeltaRule, GivesTheBitsOfTheReferenceAndItsMemory) {
-  const auto& params = op_.params;
-  graph::HostStateCache cache({n_slots,
-                               {{.n_heads = n_value_heads,
-                                 .key_dim = params.key_dim,
-                                 .value_dim = params.value_dim,
-                                 .conv_channels = 1,
-                                 .conv_taps = 2}}});
-  Contents memory = poisoned(n_slots * slot_floats());  // nothing of a last owner may be seen
-  std::uint32_t seed = 1;
-  for (const RecurrentStep& each : recurrent_steps()) {
-    const std::vector<graph::Matrix> inputs{
-        random_matrix(each.n_rows(), 2 * params.key_features() + params.value_features(), seed),
-        random_matrix(each.n_rows(), n_value_heads, seed + 1),
-        random_matrix(each.n_rows(), n_value_heads, seed + 2)};
-    const auto gate = random_matrix(each.n_rows(), params.value_features(), seed + 3);
-    seed += 4;
-    const auto expected = graph::run_op(op_, weights_.table(), inputs, each.step, cache).value();
-    const auto results = run(each, inputs, gate, memory);
-    expect_bits(results[0], finished(expected, gate).data);
-    memory = results[1];
-    const auto slot_bytes = static_cast<std::ptrdiff_t>(slot_floats() * sizeof(float));
-    for (const std::int32_t slot : each.after) {
-      const auto begin = memory.begin() + slot * slot_bytes;
-      expect_bits({begin, begin + slot_bytes}, reordered(cache, slot));
-    }
+/// Prompts of several lots of the rows that kernels bring together, which end within a lot, with it
+/// and a row after it; then one that leaves memories behind in its middle, at the end of a lot and
+/// on both sides of that, and goes on.
+std::vector<RecurrentStep> long_steps() {
+  std::vector<RecurrentStep> steps;
+  steps.emplace_back(std::vector<SequenceRows>{{0, 29, 2, {}}, {0, 16, 0, {}}, {0, 9, 1, {}}});
+  std::vector<std::int32_t> targets(26, 2);
+  for (const std::size_t row : {3, 7, 8, 15, 16, 22}) {
+    targets[row] = 3;
   }
+  steps.emplace_back(std::vector<SequenceRows>{{29, 26, 2, targets}, {16, 8, 0, {}}});
+  steps.emplace_back(std::vector<SequenceRows>{{52, 3, 3, {}}, {9, 1, 1, {}}});
+  return steps;
+}
+
+TEST_P(GpuDeltaRule, GivesTheBitsOfTheReferenceAndItsMemory) {
+  expect_reference(recurrent_steps());
+}
+
+TEST_P(GpuDeltaRule, GivesThemForPromptsOfManyRows) {
+  expect_reference(long_steps());
 }
 
 INSTANTIATE_TEST_SUITE_P(
