@@ -99,7 +99,7 @@ def vocabulary(*names):
 
 
 # Names that a binding needs for itself.
-OWN_NAMES = {"SITE", "KERNEL_ENTRY", "KERNEL_THAT", "k_thread_in_group", "add_tile_product", "dot_tile_word", "multiply_integer_tiles"}
+OWN_NAMES = {"SITE", "KERNEL_ENTRY", "KERNEL_THAT", "k_thread_in_group", "add_tile_product", "dot_tile_word", "multiply_integer_tiles", "unpack_bytes"}
 
 
 def vocabulary_faults():

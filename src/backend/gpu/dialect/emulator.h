@@ -244,30 +244,37 @@ struct IntegerTiles {
   i32* sums;
   u32x4 a;
   u32 b[2];
-
-  /// Word i of row r / 8 and half k / 16, of the lane that has it.
-  [[nodiscard]] u32 a_word(u32 row_half, u32 k_half) const {
-    const u32 low[2] = {a.x, a.y};
-    const u32 high[2] = {a.z, a.w};
-    return k_half == 0 ? low[row_half] : high[row_half];
-  }
 };
 
-inline i32 byte_of_word(u32 word, u32 i, bool is_signed) {
-  const u32 byte = (word >> (8 * i)) & 255u;
-  return is_signed ? i32(byte << 24) >> 24 : i32(byte);
+template <bool is_signed>
+void unpack_bytes(u32 word, i32* bytes) {
+  for (u32 i = 0; i < 4; ++i) {
+    bytes[i] = is_signed ? i32(word << (24 - 8 * i)) >> 24 : i32((word >> (8 * i)) & 255u);
+  }
 }
 
 template <bool is_signed>
 void multiply_integer_tiles(const IntegerTiles* const* lanes) {
+  i32 a[16][32];
+  i32 b[8][32];
+  for (u32 lane = 0; lane < 32; ++lane) {
+    const IntegerTiles& tiles = *lanes[lane];
+    const u32 row = lane / 4;
+    const u32 k = 4 * (lane % 4);
+    unpack_bytes<is_signed>(tiles.a.x, &a[row][k]);
+    unpack_bytes<is_signed>(tiles.a.y, &a[row + 8][k]);
+    unpack_bytes<is_signed>(tiles.a.z, &a[row][k + 16]);
+    unpack_bytes<is_signed>(tiles.a.w, &a[row + 8][k + 16]);
+    unpack_bytes<true>(tiles.b[0], &b[row][k]);
+    unpack_bytes<true>(tiles.b[1], &b[row][k + 16]);
+  }
   for (u32 i = 0; i < 16; ++i) {
     for (u32 j = 0; j < 8; ++j) {
-      i32& sum = lanes[i % 8 * 4 + j / 2]->sums[i / 8 * 2 + j % 2];
+      i32 sum = 0;
       for (u32 k = 0; k < 32; ++k) {
-        const u32 in_half = k % 16 / 4;
-        sum += byte_of_word(lanes[i % 8 * 4 + in_half]->a_word(i / 8, k / 16), k % 4, is_signed) *
-               byte_of_word(lanes[j * 4 + in_half]->b[k / 16], k % 4, true);
+        sum += a[i][k] * b[j][k];
       }
+      lanes[i % 8 * 4 + j / 2]->sums[i / 8 * 2 + j % 2] += sum;
     }
   }
 }
