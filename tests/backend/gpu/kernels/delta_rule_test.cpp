@@ -160,7 +160,7 @@ std::vector<RecurrentStep> long_steps() {
   std::vector<RecurrentStep> steps;
   steps.emplace_back(std::vector<SequenceRows>{{0, 29, 2, {}}, {0, 16, 0, {}}, {0, 9, 1, {}}});
   std::vector<std::int32_t> targets(26, 2);
-  for (const std::size_t row : {3, 7, 8, 15, 16, 22}) {
+  for (const std::size_t row : {3u, 7u, 8u, 15u, 16u, 22u}) {
     targets[row] = 3;
   }
   steps.emplace_back(std::vector<SequenceRows>{{29, 26, 2, targets}, {16, 8, 0, {}}});
