@@ -25,7 +25,7 @@ TEST_P(EveryExpertType, GivesTheReferenceBitsOnEveryKernelSet) {
   expect_varied(expected);
   for (const auto kernels : kernel_sets_for_every_type()) {
     for (const auto layout : {WeightLayout::tiles, WeightLayout::mapped}) {
-      const auto cpu = cpu_backend(kernels, 2, layout);
+      const auto cpu = cpu_backend(kernels, n_test_threads, layout);
       const std::size_t chunk = layout == WeightLayout::tiles ? 6 : 2;
       const auto actual = run_schedule(*cpu, model, DType::f16, sequences, {.chunk = chunk});
       EXPECT_EQ(first_difference(expected, actual), "") << kernels << ", chunks of " << chunk;

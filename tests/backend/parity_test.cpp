@@ -37,7 +37,7 @@ TEST_P(EveryType, GivesTheReferenceBitsOnEveryKernelSet) {
   expect_varied(expected);
   for (const auto kernels : kernel_sets_for_every_type()) {
     for (const auto layout : {WeightLayout::tiles, WeightLayout::mapped}) {
-      const auto cpu = cpu_backend(kernels, 2, layout);
+      const auto cpu = cpu_backend(kernels, n_test_threads, layout);
       const std::size_t some = layout == WeightLayout::tiles ? 6 : 1;
       for (const std::size_t chunk : all_or_some<std::size_t>({1, 6}, {some})) {
         const auto actual = run_schedule(*cpu, model, DType::f16, sequences, {.chunk = chunk});
@@ -83,7 +83,7 @@ TEST_P(EveryFamily, GivesTheSameBitsForEveryKernelSetAndCacheType) {
        all_or_some<DType>({DType::f32, DType::f16, DType::bf16, q8_0, q4_0}, {DType::bf16, q4_0})) {
     const auto expected = reference_logits(model, kv_dtype, sequences);
     for (const auto kernels : kernel_set_names()) {
-      const auto cpu = cpu_backend(kernels, 2);
+      const auto cpu = cpu_backend(kernels, n_test_threads);
       const auto actual = run_schedule(*cpu, model, kv_dtype, sequences, {.chunk = 7});
       EXPECT_EQ(first_difference(expected, actual), "")
           << kernels << ", cache of " << quant::name(kv_dtype);
@@ -96,7 +96,7 @@ TEST_P(EveryFamily, GivesTheSameBitsForAnyChoiceOfLogitRowsAndALargerBucket) {
   const std::vector<Tokens> sequences{random_tokens(23, model.size().vocab, 6),
                                       random_tokens(11, model.size().vocab, 7)};
   const auto expected = reference_logits(model, DType::f16, sequences);
-  const auto cpu = cpu_backend(kernel_set_names().front(), 2);
+  const auto cpu = cpu_backend(kernel_set_names().front(), n_test_threads);
   for (const std::int64_t spare : {0, 9}) {
     const auto actual = run_schedule(*cpu, model, DType::f16, sequences,
                                      {.chunk = 3, .logits_every = 8, .spare_bucket_rows = spare});
@@ -137,12 +137,12 @@ TEST(CpuBackend, GivesTheReferenceBitsBeyondOneAttentionPartition) {
   const std::vector<Tokens> sequences{random_tokens(1100, size.vocab, 8)};
   const auto expected = reference_logits(model, DType::f32, sequences);
   for (const auto kernels : kernel_set_names()) {
-    const auto cpu = cpu_backend(kernels, 2);
+    const auto cpu = cpu_backend(kernels, n_test_threads);
     const auto actual = run_schedule(*cpu, model, DType::f32, sequences, {.chunk = 300});
     EXPECT_EQ(first_difference(expected, actual), "") << kernels;
   }
   // Few rows share out partitions.
-  const auto cpu = cpu_backend(kernel_set_names().front(), 2);
+  const auto cpu = cpu_backend(kernel_set_names().front(), n_test_threads);
   const auto actual = run_schedule(*cpu, model, DType::f32, sequences, {.chunk = 7});
   EXPECT_EQ(first_difference(expected, actual), "");
 }
@@ -166,7 +166,7 @@ TEST(CpuBackend, GivesTheReferenceBitsForEveryShapeOfAttention) {
     const std::vector<Tokens> sequences{random_tokens(50, size.vocab, 10)};
     const auto expected = reference_logits(model, DType::f16, sequences);
     for (const auto kernels : kernel_set_names()) {
-      const auto cpu = cpu_backend(kernels, 2);
+      const auto cpu = cpu_backend(kernels, n_test_threads);
       for (const std::size_t chunk : {1u, 50u}) {
         const auto actual = run_schedule(*cpu, model, DType::f16, sequences, {.chunk = chunk});
         EXPECT_EQ(first_difference(expected, actual), "")
@@ -192,7 +192,7 @@ TEST(CpuBackend, LetsANanInAWeightReachTheLogits) {
     }
     const std::vector<Tokens> sequences{random_tokens(3, model.size().vocab, 9)};
     for (const auto kernels : kernel_sets_for_every_type()) {
-      const auto cpu = cpu_backend(kernels, 2);
+      const auto cpu = cpu_backend(kernels, n_test_threads);
       const auto logits = run_schedule(*cpu, model, DType::f16, sequences, {.chunk = 3});
       for (const float logit : logits.front().back()) {
         ASSERT_TRUE(std::isnan(logit)) << kernels << ", " << type.name << ": " << logit;
@@ -209,7 +209,7 @@ TEST(CpuBackend, LetsANanInAnActivationReachTheLogitsOfItsRowOnly) {
           static_cast<std::size_t>(damaged * model.size().embed) * sizeof(float));
     const std::vector<Tokens> sequences{{TokenId{1}, TokenId{2}, TokenId{damaged}}};
     for (const auto kernels : kernel_sets_for_every_type()) {
-      const auto cpu = cpu_backend(kernels, 2);
+      const auto cpu = cpu_backend(kernels, n_test_threads);
       const auto logits = run_schedule(*cpu, model, DType::f16, sequences, {.chunk = 3});
       for (std::size_t token = 0; token < logits[0][2].size(); ++token) {
         ASSERT_TRUE(std::isnan(logits[0][2][token])) << kernels << ", " << quant::name(dtype);

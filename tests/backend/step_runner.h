@@ -54,6 +54,10 @@ std::vector<T> all_or_some([[maybe_unused]] const std::vector<T>& all,
 #endif
 }
 
+/// Threads in tests that are about something else: one where the address sanitizer makes everything
+/// slow, and ctest keeps all cores busy, so that threads would wait for one another.
+inline constexpr int n_test_threads = HEARTH_TEST_THREADS;
+
 /// The kernel sets that this machine can run.
 std::vector<std::string_view> kernel_set_names();
 /// Those sets, or in a build with sanitizers the first, for tests that go through every type of

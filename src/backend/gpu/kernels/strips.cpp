@@ -461,9 +461,9 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
   for (u32 strip = group.begin; strip < group.end; strip += p.round_strips) {
     const u32 end = min_u32(strip + p.round_strips, group.end);
     const u32 n_results = (end - strip) * group.n_rows * STRIP_ROWS * (p.is_pair != 0u ? 2u : 1u);
-    StripEnd ending = strip_end(
-        p, group.part, first_step_row,
-        result_place(p, group, strip, k_thread.x, n_results, first_step_row), row_gate, residual);
+    const ResultPlace first_place =
+        result_place(p, group, strip, k_thread.x, n_results, first_step_row);
+    StripEnd ending = strip_end(p, group.part, first_step_row, first_place, row_gate, residual);
     const bool is_single = group.n_rows == 1u;
     if (is_single) {
       if (type == STRIP_Q4_K) {
