@@ -54,7 +54,7 @@ Result<Choice> Sampler::sample(const SamplingParams& params, std::span<const flo
     return not_a_number(logits, position);
   }
   std::span<const float> edited = logits;
-  if (edits_logits(params)) {
+  if (std::ranges::any_of(logit_stages, [&](const auto& stage) { return stage.acts(params); })) {
     std::ranges::copy(logits, logits_.begin());
     for (const LogitStage& stage : logit_stages) {
       stage.apply(params, history, counter_, logits_);

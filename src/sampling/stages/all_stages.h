@@ -22,6 +22,7 @@ namespace hearth::sampling {
 /// Edits logits, indexed by token id. Acts on greedy choices too.
 struct LogitStage {
   std::string_view name;
+  bool (*acts)(const SamplingParams&);  // otherwise `apply` changes nothing
   void (*apply)(const SamplingParams&, const History&, TokenCounter&, std::span<float> logits);
 };
 
@@ -32,16 +33,12 @@ struct CandidateStage {
 };
 
 inline constexpr std::array logit_stages{
-    LogitStage{"logit_bias", [](const SamplingParams& params, const History&, TokenCounter&,
-                                std::span<float> logits) { apply_logit_bias(params, logits); }},
-    LogitStage{"penalties", apply_penalties},
+    LogitStage{"logit_bias",
+               [](const SamplingParams& params) { return !params.logit_bias.empty(); },
+               [](const SamplingParams& params, const History&, TokenCounter&,
+                  std::span<float> logits) { apply_logit_bias(params, logits); }},
+    LogitStage{"penalties", penalises, apply_penalties},
 };
-
-/// Whether any of them does something.
-[[nodiscard]] inline bool edits_logits(const SamplingParams& params) {
-  return !params.logit_bias.empty() || params.repeat_penalty != 1.0 ||
-         params.frequency_penalty != 0.0 || params.presence_penalty != 0.0;
-}
 
 inline constexpr std::array candidate_stages{
     CandidateStage{"top_k", apply_top_k},

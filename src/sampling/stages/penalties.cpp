@@ -14,6 +14,10 @@ std::span<const TokenId> window(const SamplingParams& params, const History& his
   return history.tokens.last(std::min(size, history.tokens.size()));
 }
 
+bool penalises_occurrences(const SamplingParams& params) {
+  return params.frequency_penalty != 0.0 || params.presence_penalty != 0.0;
+}
+
 void penalise_repetition(double penalty, const TokenCounter& counter, std::span<float> logits) {
   for (const TokenId token : counter.distinct()) {
     float& logit = logits[static_cast<std::size_t>(token)];
@@ -33,13 +37,17 @@ void penalise_occurrences(const SamplingParams& params, const TokenCounter& coun
 
 }  // namespace
 
+bool penalises(const SamplingParams& params) {
+  return params.repeat_penalty != 1.0 || penalises_occurrences(params);
+}
+
 void apply_penalties(const SamplingParams& params, const History& history, TokenCounter& counter,
                      std::span<float> logits) {
   if (params.repeat_penalty != 1.0) {
     counter.count(window(params, history));
     penalise_repetition(params.repeat_penalty, counter, logits);
   }
-  if (params.frequency_penalty != 0.0 || params.presence_penalty != 0.0) {
+  if (penalises_occurrences(params)) {
     const bool output_only = params.count_scope == CountScope::output;
     counter.count(output_only ? history.output() : window(params, history));
     penalise_occurrences(params, counter, logits);

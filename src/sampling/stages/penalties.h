@@ -8,6 +8,9 @@
 
 namespace hearth::sampling {
 
+/// Whether any of the penalties is on.
+[[nodiscard]] bool penalises(const SamplingParams& params);
+
 /// Repetition penalty r, once for each distinct token of the window: z > 0 ? z / r : z * r; then
 /// frequency and presence penalties, for each token that occurs: z -= occurrences * f + s.
 /// `logits` is indexed by token id. Source of the first: Keskar et al. 2019, "CTRL".
