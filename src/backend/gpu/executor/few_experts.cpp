@@ -1,13 +1,11 @@
 #include "backend/gpu/executor/few_experts.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "backend/gpu/executor/strips.h"
 #include "backend/gpu/kernels/expert_down.h"
 #include "backend/gpu/kernels/expert_gate.h"
 #include "base/checked.h"
-#include "quant/registry.h"
 
 namespace hearth::backend::gpu {
 namespace {
@@ -20,12 +18,7 @@ const TensorView& matrix(graph::WeightId weight, const Recorder& recorder) {
 
 /// Whether the kernel has tiles for a matrix.
 bool has_blocks(graph::WeightId weight, const Recorder& recorder) {
-  const auto type = strip_type(weight, recorder);
-  const TensorView& tensor = matrix(weight, recorder);
-  const std::int64_t n_in = tensor.shape.back();
-  return type && *type != STRIP_F32 && n_in % block_values == 0 &&
-         tensor.shape[tensor.shape.rank() - 2] * quant::row_bytes(tensor.dtype, n_in) <=
-             std::numeric_limits<u32>::max();
+  return has_strips(weight, recorder) && *strip_type(weight, recorder) != STRIP_F32;
 }
 
 std::int64_t n_blocks(const plan::ExpertDown& down, const Recorder& recorder) {

@@ -168,17 +168,21 @@ std::optional<u32> strip_type(graph::WeightId matrix, const Recorder& recorder) 
   return found == strip_types.end() ? std::nullopt : std::optional(found->number);
 }
 
+bool has_strips(graph::WeightId matrix, const Recorder& recorder) {
+  const auto& tensor = recorder.host_weight(matrix).tensor;
+  const std::int64_t n_in = tensor.shape.back();
+  return strip_type(matrix, recorder) && n_in % block_values == 0 &&
+         tensor.shape[tensor.shape.rank() - 2] * quant::row_bytes(tensor.dtype, n_in) <=
+             std::numeric_limits<u32>::max();
+}
+
 bool takes_strips(const MatrixProduct& product, const MatrixInput& input,
                   const Recorder& recorder) {
-  const auto type = strip_type(product.weight, recorder);
   const u32 n = n_in(product, recorder);
-  const auto& shape = recorder.host_weight(product.weight).tensor.shape;
-  const std::int64_t row_bytes = quant::row_bytes(type_of(product, recorder), n);
   return recorder.device().has_integer_tiles && recorder.rows(input.value()) <= max_strip_rows &&
-         !product.bias && !product.experts && product.gate.kind != PRODUCT_ELEMENT_GATE && type &&
-         n % block_values == 0 && rows_that_fit(n, /*is_pair=*/true) > 0 &&
-         shape[shape.rank() - 2] * row_bytes <= std::numeric_limits<u32>::max() &&
-         (*type != STRIP_F32 || n <= STRIP_WORK - 16);
+         !product.bias && !product.experts && product.gate.kind != PRODUCT_ELEMENT_GATE &&
+         has_strips(product.weight, recorder) && rows_that_fit(n, /*is_pair=*/true) > 0 &&
+         (type_of(product, recorder) != DType::f32 || n <= STRIP_WORK - 16);
 }
 
 void record_strips(std::span<const MatrixProduct> products, MatrixInput& input,

@@ -47,10 +47,10 @@ DEVICE_FN void norm_row(PARAMS(InputParams) p, DEVICE(const f32) x, SHARED(f32) 
   }
 }
 
-/// Runs [first, first + n), one for every sixteen threads.
+/// Runs [first, first + n), sixteen at a time.
 DEVICE_FN void norm_runs(PARAMS(InputParams) p, DEVICE(const f32) x, u32 first, u32 n,
-                         SHARED(f32) inverses, u32 thread_index, u32 n_threads) {
-  for (u32 begin = 0; begin < n; begin += n_threads / N_LANES) {
+                         SHARED(f32) inverses, u32 thread_index) {
+  for (u32 begin = 0; begin < n; begin += INPUT_THREADS / N_LANES) {
     const u32 run = begin + thread_index / N_LANES;
     f32 sum = 0.0f;
     if (run < n) {
@@ -71,8 +71,7 @@ DEVICE_FN void norm_inverses(PARAMS(InputParams) p, DEVICE(const f32) x, u32 beg
     norm_row(p, x, chunk, inverses, thread_index);
   } else if (p.norm_run != 0u) {
     const u32 first = begin / p.norm_run;
-    norm_runs(p, x, first, (end - 1u) / p.norm_run - first + 1u, inverses, thread_index,
-              INPUT_THREADS);
+    norm_runs(p, x, first, (end - 1u) / p.norm_run - first + 1u, inverses, thread_index);
   }
   group_barrier();
 }

@@ -9,8 +9,6 @@
 
 namespace hearth::backend::gpu {
 
-#define STRIP_COLUMNS 8  // rows of codes
-
 // Blocks of codes in shared memory: words 2 q and 2 q + 1 of both halves of 64 values lie together.
 // After the blocks of a row a gap, so that rows meet different banks.
 #define STRIP_BLOCK_WORDS 64
