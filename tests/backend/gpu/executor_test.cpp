@@ -62,6 +62,22 @@ TEST_P(EveryFamilyOnGpu, GivesTheReferenceBitsForEveryChunkAndCompany) {
   EXPECT_EQ(first_difference(expected, alone), "");
 }
 
+// As Metal: products of tiles of bytes are no instructions there.
+TEST_P(EveryFamilyOnGpu, GivesTheReferenceBitsWithoutIntegerTiles) {
+  if (is_on_card()) {
+    GTEST_SKIP() << "cards have them";
+  }
+  const TinyModel model(GetParam(), small(), types({"Q4_K", "Q6_K", "Q5_K", "F32"}));
+  const std::vector<Tokens> sequences{random_tokens(19, model.size().vocab, 1)};
+  const auto expected = reference_logits(model, DType::f16, sequences);
+  for (const std::size_t chunk : {1u, 18u}) {
+    const auto backend =
+        make_gpu_backend(gpu::emulator::open_emulator_device({.has_integer_tiles = false}));
+    const auto actual = run_schedule(*backend, model, DType::f16, sequences, {.chunk = chunk});
+    EXPECT_EQ(first_difference(expected, actual), "") << "chunks of " << chunk;
+  }
+}
+
 TEST_P(EveryFamilyOnGpu, GivesTheReferenceBitsForAnyChoiceOfLogitRowsAndALargerBucket) {
   const std::vector<Tokens> sequences{random_tokens(12, model_.size().vocab, 6),
                                       random_tokens(7, model_.size().vocab, 7)};

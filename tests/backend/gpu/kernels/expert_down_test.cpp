@@ -5,9 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "quant/registry.h"
-#include "tests/backend/gpu/kernels/kernel_runner.h"
-#include "tests/graph/op_runner.h"
+#include "tests/backend/gpu/kernels/weight_types.h"
 #include "tests/graph/tiny_model.h"
 
 namespace hearth::backend::gpu {
@@ -26,10 +24,6 @@ constexpr std::int64_t shared_n = 768;
 struct DownTypes {
   std::string_view experts, shared;
 };
-
-u32 number_of(std::string_view type) {
-  return type == "Q4_K" ? STRIP_Q4_K : (type == "Q5_K" ? STRIP_Q5_K : STRIP_Q6_K);
-}
 
 class GpuExpertDown : public testing::TestWithParam<DownTypes> {
  protected:
@@ -69,12 +63,12 @@ TEST_P(GpuExpertDown, AddsTheChosenExpertsThenTheResidualThenTheSharedOne) {
     const ExpertDownParams params{.n = n,
                                   .n_out = n_out,
                                   .n_used = n_used,
-                                  .type = number_of(GetParam().experts),
+                                  .type = strip_number(GetParam().experts),
                                   .expert_rows = n_out + 3,
                                   .first_row = 2,
                                   .has_residual = has_residual ? 1u : 0u,
                                   .shared_n = has_shared ? static_cast<u32>(shared_n) : 0u,
-                                  .shared_type = number_of(GetParam().shared),
+                                  .shared_type = strip_number(GetParam().shared),
                                   .activation = static_cast<u32>(ActivationKind::silu),
                                   .row_activation = static_cast<u32>(ActivationKind::sigmoid)};
     return run_everywhere(

@@ -5,9 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/ops/router.h"
-#include "quant/registry.h"
-#include "tests/backend/gpu/kernels/kernel_runner.h"
-#include "tests/graph/op_runner.h"
+#include "tests/backend/gpu/kernels/weight_types.h"
 #include "tests/graph/tiny_model.h"
 
 namespace hearth::backend::gpu {
@@ -24,7 +22,6 @@ constexpr float eps = 1e-5f;
 
 struct GateType {
   std::string_view name;
-  u32 number;
   std::int64_t n_in;
   std::int64_t n_experts;
 };
@@ -39,7 +36,7 @@ class GpuExpertGate : public testing::TestWithParam<GateType> {
 };
 
 TEST_P(GpuExpertGate, ChoosesExpertsAndMultipliesTheirGateAndUp) {
-  const auto& [type, number, n_in, n_experts] = GetParam();
+  const auto& [type, n_in, n_experts] = GetParam();
   const auto norm = weights_.add_uniform("norm", {n_in}, 0.5f, 1.5f);
   const auto both = weights_.add("both", quant::find(type)->dtype, {n_experts, 2 * n_out, n_in});
   const Matrix x = random_matrix(n_rows, n_in, 4);
@@ -59,7 +56,7 @@ TEST_P(GpuExpertGate, ChoosesExpertsAndMultipliesTheirGateAndUp) {
                                   .n_experts = static_cast<u32>(n_experts),
                                   .n_used = n_used,
                                   .n_out = n_out,
-                                  .type = number,
+                                  .type = strip_number(type),
                                   .expert_rows = 2 * n_out,
                                   .first_row = {0, n_out},
                                   .activation = static_cast<u32>(ActivationKind::silu),
@@ -76,9 +73,8 @@ TEST_P(GpuExpertGate, ChoosesExpertsAndMultipliesTheirGateAndUp) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, GpuExpertGate,
-                         testing::Values(GateType{"Q4_K", STRIP_Q4_K, 512, 5},
-                                         GateType{"Q5_K", STRIP_Q5_K, 256, 300},
-                                         GateType{"Q6_K", STRIP_Q6_K, 768, 64}),
+                         testing::Values(GateType{"Q4_K", 512, 5}, GateType{"Q5_K", 256, 300},
+                                         GateType{"Q6_K", 768, 64}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace

@@ -29,11 +29,6 @@ struct StripTypes {
   std::array<std::string_view, STRIP_PARTS> types;
 };
 
-u32 number_of(std::string_view type) {
-  constexpr std::array<std::string_view, 4> types{"Q4_K", "Q5_K", "Q6_K", "F32"};
-  return static_cast<u32>(std::ranges::find(types, type) - types.begin());
-}
-
 class GpuStrips : public testing::TestWithParam<StripTypes> {
  protected:
   [[nodiscard]] static DType dtype(std::size_t part) {
@@ -71,7 +66,7 @@ class GpuStrips : public testing::TestWithParam<StripTypes> {
     for (std::size_t i = 0; i < STRIP_PARTS; ++i) {
       const bool is_there = i < operands.matrices.size();
       buffers.push_back(is_there ? weights_.bytes(operands.matrices[i]) : no_buffer());
-      launch.type[i] = is_there ? number_of(GetParam().types[i]) : 0;
+      launch.type[i] = is_there ? strip_number(GetParam().types[i]) : 0;
       const bool is_float = launch.type[i] == STRIP_F32;
       launch.group_strips[i] = is_float ? 1 : 2;
       const u32 group_rows = is_float ? STRIP_FLOAT_ROWS : 2 * STRIP_ROWS;
@@ -132,10 +127,10 @@ TEST_P(GpuStrips, GatesByRowThenAddsTheResidual) {
   expect_bits(run(params, x, operands)[0], expected.data);
 }
 
-TEST_P(GpuStrips, MultipliesGateAndUp) {
-  if (dtype(0) == DType::f32 || dtype(0) != dtype(1)) {
-    GTEST_SKIP() << "a pair has blocks of one type";
-  }
+/// A pair has blocks of one type.
+class GpuStripPair : public GpuStrips {};
+
+TEST_P(GpuStripPair, MultipliesGateAndUp) {
   const auto gate = add_matrix(n_outs[0], 512);
   const auto up = add_matrix(n_outs[0], 512);
   const Matrix x = random_matrix(n_rows, 512, 4);
@@ -150,13 +145,19 @@ TEST_P(GpuStrips, MultipliesGateAndUp) {
   expect_bits(run(params, x, operands)[0], expected.data);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, GpuStrips,
-                         testing::Values(StripTypes{"Q4_K", {"Q4_K", "Q4_K", "Q4_K", "Q4_K"}},
-                                         StripTypes{"Q5_K", {"Q5_K", "Q5_K", "Q5_K", "Q5_K"}},
-                                         StripTypes{"Q6_K", {"Q6_K", "Q6_K", "Q6_K", "Q6_K"}},
-                                         StripTypes{"Mixed", {"Q6_K", "F32", "Q4_K", "F32"}},
-                                         StripTypes{"F32", {"F32", "F32", "F32", "F32"}}),
-                         [](const auto& tested) { return std::string(tested.param.name); });
+constexpr StripTypes q4_k{"Q4_K", {"Q4_K", "Q4_K", "Q4_K", "Q4_K"}};
+constexpr StripTypes q5_k{"Q5_K", {"Q5_K", "Q5_K", "Q5_K", "Q5_K"}};
+constexpr StripTypes q6_k{"Q6_K", {"Q6_K", "Q6_K", "Q6_K", "Q6_K"}};
+constexpr StripTypes f32_alone{"F32", {"F32", "F32", "F32", "F32"}};
+constexpr StripTypes mixed{"Mixed", {"Q6_K", "F32", "Q4_K", "F32"}};
+
+std::string name_of_strips(const testing::TestParamInfo<StripTypes>& info) {
+  return std::string(info.param.name);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, GpuStrips, testing::Values(q4_k, q5_k, q6_k, mixed, f32_alone),
+                         name_of_strips);
+INSTANTIATE_TEST_SUITE_P(Types, GpuStripPair, testing::Values(q4_k, q5_k, q6_k), name_of_strips);
 
 }  // namespace
 }  // namespace hearth::backend::gpu

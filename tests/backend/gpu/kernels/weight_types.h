@@ -1,6 +1,7 @@
 #pragma once
 /// The types of weights that kernels have, and their rows as kernels take them.
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -54,6 +55,12 @@ inline std::vector<WeightType> tested_types() {
     }
   }
   return types;
+}
+
+/// StripParams::type of a type by name.
+inline u32 strip_number(std::string_view type) {
+  constexpr std::array<std::string_view, 4> types{"Q4_K", "Q5_K", "Q6_K", "F32"};
+  return static_cast<u32>(std::ranges::find(types, type) - types.begin());
 }
 
 inline std::string name_of_type(const testing::TestParamInfo<WeightType>& info) {
