@@ -62,8 +62,9 @@ template <class Q, std::size_t n>
 /// Sixteen native rows, decoded, as F32 tiles [n_in, rounded up to a multiple of four][16 rows];
 /// lanes beyond n_rows repeat the last row.
 template <class Q>
-[[HEARTH_TARGET]] void decode_panel(const std::byte* rows, std::int64_t row_bytes,
-                                    std::int64_t n_rows, std::int64_t n_in, std::byte* panel) {
+[[HEARTH_TARGET, gnu::flatten]] void decode_panel(const std::byte* rows, std::int64_t row_bytes,
+                                                  std::int64_t n_rows, std::int64_t n_in,
+                                                  std::byte* panel) {
   constexpr std::int64_t run = std::max<std::int64_t>(Q::info.block_weights, 64);
   std::array<float, 4 * run> weights{};  // of four rows
   for (std::int64_t k = 0; k < n_in; k += run) {
@@ -85,24 +86,29 @@ template <class Q>
   }
 }
 
+/// All activation rows with one panel of tiles. Types without tiles of their own share it.
+template <class Tiles>
+[[HEARTH_TARGET, gnu::flatten, gnu::noinline]] void multiply_float_panel(const MatmulTask& task,
+                                                                         const std::byte* panel,
+                                                                         std::int64_t o) {
+  for_row_runs<direct_rows, 1>(0, task.n_rows, [&]<std::size_t n>(std::int64_t row) {
+    multiply_floats<Tiles, n>(task, panel, o, row);
+  });
+}
+
 /// Q's rows are tiles of Q or, in their native layout, decoded.
 template <class Q>
-[[HEARTH_TARGET, gnu::flatten]] void matmul_float(const MatmulTask& task) {
+[[HEARTH_TARGET]] void matmul_float(const MatmulTask& task) {
   for (std::int64_t o = 0; o < task.n_out; o += panel_rows) {
     const std::byte* rows = task.weights + o * task.weight_row_bytes;
-    const auto multiply_panel = [&]<class Tiles>(const std::byte* panel) HEARTH_LAMBDA {
-      for_row_runs<direct_rows, 1>(0, task.n_rows, [&]<std::size_t n>(std::int64_t row) {
-        multiply_floats<Tiles, n>(task, panel, o, row);
-      });
-    };
     if constexpr (has_tiles<Q>) {
       if (task.is_tiled) {
-        multiply_panel.template operator()<Q>(rows);
+        multiply_float_panel<Q>(task, rows, o);
         continue;
       }
     }
     decode_panel<Q>(rows, task.weight_row_bytes, std::min(panel_rows, task.n_out - o), task.n_in,
                     task.scratch);
-    multiply_panel.template operator()<quant::F32>(task.scratch);
+    multiply_float_panel<quant::F32>(task, task.scratch, o);
   }
 }
