@@ -123,8 +123,14 @@ std::int64_t bytes_per_token(const plan::StepCost& cost, std::int64_t n_decode) 
   return cost.bytes(1, n_decode / 2);
 }
 
-Result<Samples> measure(const OpenModel& open, const BenchOptions& options,
-                        std::int64_t& token_bytes, Console& console) {
+/// What a step of one row is made of.
+struct TokenCost {
+  std::int64_t bytes = 0;
+  std::int64_t launches = 0;
+};
+
+Result<Samples> measure(const OpenModel& open, const BenchOptions& options, TokenCost& token,
+                        Console& console) {
   const auto& model = *open.model;
   HEARTH_ASSIGN(const auto opened,
                 open_engine(open, options.draft,
@@ -132,7 +138,9 @@ Result<Samples> measure(const OpenModel& open, const BenchOptions& options,
                              .kv_dtype = options.model.kv_dtype}));
   const auto& engine = opened.engine;
   HEARTH_ASSIGN(const auto cost, engine->runner().cost(1, 1));
-  token_bytes = bytes_per_token(cost, options.n_decode);
+  token.bytes = bytes_per_token(cost, options.n_decode);
+  HEARTH_ASSIGN(const auto launches, engine->runner().kernels(1, 1));
+  token.launches = static_cast<std::int64_t>(launches.size());
   HEARTH_ASSIGN(const auto prompt, prose_tokens(model, options.n_prompt));
   const std::vector<TokenId> first_token(prompt.begin(), prompt.begin() + 1);
   HEARTH_ASSIGN(const auto stream, open.backend->read_stream());
@@ -150,7 +158,7 @@ Result<Samples> measure(const OpenModel& open, const BenchOptions& options,
     samples.prefill.push_back(prefill.timings.prompt_speed());
     samples.decode.push_back(decode.timings.generation_speed());
     samples.stream.insert(samples.stream.end(), {before, after});
-    samples.fraction.push_back(samples.decode.back() * static_cast<double>(token_bytes) /
+    samples.fraction.push_back(samples.decode.back() * static_cast<double>(token.bytes) /
                                ((before + after) / 2));
     samples.speculation = to_json(engine->speculation());
     if (console.talk_is_terminal) {
@@ -175,7 +183,7 @@ void print_line(std::ostream& out, std::string_view label, const std::vector<dou
 }
 
 void print(const OpenModel& open, const BenchOptions& options, const Samples& samples,
-           std::int64_t token_bytes, Console& console) {
+           const TokenCost& token, Console& console) {
   if (options.json) {
     const nlohmann::ordered_json json{
         {"model", replace_invalid_utf8(open.model->name())},
@@ -186,7 +194,8 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
         {"n_decode", options.n_decode},
         {"prefill_tokens_per_s", quantiles_json(quantiles_of(samples.prefill))},
         {"decode_tokens_per_s", quantiles_json(quantiles_of(samples.decode))},
-        {"bytes_per_token", token_bytes},
+        {"bytes_per_token", token.bytes},
+        {"launches_per_token", token.launches},
         {"read_stream_bytes_per_s", quantiles_json(quantiles_of(samples.stream))},
         {"read_stream_spread", samples.stream_spread()},
         {"decode_fraction_of_stream", quantiles_json(quantiles_of(samples.fraction))},
@@ -199,7 +208,8 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
     print_line(out, format("prefill {}", options.n_prompt), samples.prefill, 1, "tokens/s");
     print_line(out, format("decode {}", options.n_decode), samples.decode, 1, "tokens/s");
     out << format("{:<16}{:>10.2f} MB\n", "bytes per token",
-                  static_cast<double>(token_bytes) / 1e6);
+                  static_cast<double>(token.bytes) / 1e6);
+    out << format("{:<16}{:>10}\n", "launches", token.launches);
     print_line(out, "read stream", samples.stream, 1e-9, "GB/s");
     print_line(out, "of the stream", samples.fraction, 100, "%");
     if (const auto& drafts = samples.speculation; !drafts.is_null()) {
@@ -224,9 +234,9 @@ Result<int> bench(const BenchOptions& options, Console& console) {
     }
     HEARTH_TRY(check_against_reference(open, options.model.kv_dtype));
   }
-  std::int64_t token_bytes = 0;
-  HEARTH_ASSIGN(const auto samples, measure(open, options, token_bytes, console));
-  print(open, options, samples, token_bytes, console);
+  TokenCost token;
+  HEARTH_ASSIGN(const auto samples, measure(open, options, token, console));
+  print(open, options, samples, token, console);
   return 0;
 }
 

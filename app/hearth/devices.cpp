@@ -28,15 +28,27 @@ constexpr std::array devices{
              return backend::make_gpu_backend(backend::gpu::emulator::open_emulator_device(
                  {.n_workers = std::max(cpu.n_threads, 1)}));
            }},
+    Device{"metal", [](const backend::CpuOptions&) { return backend::make_metal_backend(); }},
     Device{"reference",
            [](const backend::CpuOptions&) -> BackendResult {
              return backend::make_reference_backend();
            }},
 };
 
-/// An NVIDIA card that can run these weights.
-BackendResult open_card_for(const graph::WeightTable& weights) {
-  HEARTH_ASSIGN(auto backend, backend::make_cuda_backend(0));
+/// What `auto` tries before the processor.
+struct Gpu {
+  BackendResult (*open)();
+  const char* description;
+};
+
+constexpr std::array gpus{
+    Gpu{[] { return backend::make_cuda_backend(0); }, "the first card that the NVIDIA driver sees"},
+    Gpu{backend::make_metal_backend, "this Mac's GPU"},
+};
+
+/// A GPU that can run these weights.
+BackendResult open_for(const graph::WeightTable& weights, const Gpu& gpu) {
+  HEARTH_ASSIGN(auto backend, gpu.open());
   HEARTH_TRY(backend->check(weights));
   return backend;
 }
@@ -59,12 +71,16 @@ Result<ChosenDevice> open_device(const std::string& name, const backend::CpuOpti
     HEARTH_ASSIGN(auto backend, found->open(cpu));
     return ChosenDevice{std::move(backend), ""};
   }
-  auto card = open_card_for(weights);
-  if (card) {
-    return ChosenDevice{std::move(*card), "the first card that the NVIDIA driver sees"};
+  std::string why_none;
+  for (const Gpu& gpu : gpus) {
+    auto backend = open_for(weights, gpu);
+    if (backend) {
+      return ChosenDevice{std::move(*backend), gpu.description};
+    }
+    why_none += format("{}{}", why_none.empty() ? "no GPU: " : "; ", backend.error().message);
   }
   HEARTH_ASSIGN(auto backend, backend::make_cpu_backend(cpu));
-  return ChosenDevice{std::move(backend), format("no card: {}", card.error().message)};
+  return ChosenDevice{std::move(backend), why_none};
 }
 
 }  // namespace hearth::app

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "graph/caches.h"
@@ -24,8 +25,12 @@ class Executable {
 
   /// Runs one step and returns its logits [n_logit_rows, vocab] in host memory, valid until the
   /// next run. `step` holds at most the plan's row bucket; token ids, positions and blocks are
-  /// within range (the engine checks). Allocates nothing. Errors: internal when the device failed.
+  /// within range (the engine checks). Allocates nothing. Errors: internal when the device failed;
+  /// if it is lost, the next run opens it anew, with caches that hold nothing.
   virtual Result<std::span<const float>> run(const graph::StepView& step) = 0;
+
+  /// What a run starts, in order, by name: kernels on a GPU, elsewhere launches of the plan.
+  [[nodiscard]] virtual std::vector<std::string_view> kernels() const = 0;
 };
 
 /// Bytes a session occupies on its device.
@@ -78,6 +83,8 @@ class Backend {
   [[nodiscard]] virtual plan::Options plan_options() const = 0;
   /// Rows of a step that prompts are best read in: more would make nothing faster.
   [[nodiscard]] virtual std::int64_t prompt_rows() const { return 512; }
+  /// Bytes that weights, caches and workspace can take here now, about.
+  [[nodiscard]] virtual std::int64_t free_memory() const = 0;
 
   /// Whether a model can run here, as far as its weights tell. Errors: unsupported, which names a
   /// weight; out_of_memory.

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "engine/schedule/share_rows.h"
 #include "engine/speculate/mtp_drafter.h"
+#include "engine/what_fits.h"
 
 namespace hearth::engine {
 
@@ -65,20 +66,26 @@ Result<std::unique_ptr<Engine>> Engine::create(const model::Model& model, backen
   }
   const std::int64_t max_rows = std::min(options.max_rows, options.context * options.max_sequences);
   const std::int64_t max_decode_rows = options.max_sequences * (1 + max_depth);
-  HEARTH_ASSIGN(
-      auto runner,
-      Runner::create(
-          model, backend,
-          {.kv_dtype = options.kv_dtype,
-           .n_kv_blocks = options.max_sequences * ceil_div(options.context, graph::kv_block_tokens),
-           .n_state_slots = max_decode_rows,
-           .max_rows = max_rows,
-           .max_logit_rows = std::min(max_decode_rows, max_rows),
-           .n_stored_rows = uses_mtp ? mtp_stored_rows(options.max_sequences, max_rows) : 0}));
-  if (uses_mtp) {
-    drafter = std::make_unique<MtpDrafter>(*runner, options.max_sequences);
+  const RunnerOptions runner_options{
+      .kv_dtype = options.kv_dtype,
+      .n_kv_blocks = options.max_sequences * ceil_div(options.context, graph::kv_block_tokens),
+      .n_state_slots = max_decode_rows,
+      .max_rows = max_rows,
+      .max_logit_rows = std::min(max_decode_rows, max_rows),
+      .n_stored_rows = uses_mtp ? mtp_stored_rows(options.max_sequences, max_rows) : 0};
+  auto runner = Runner::create(model, backend, runner_options);
+  if (!runner) {
+    const Error& error = runner.error();
+    return error.code != ErrorCode::out_of_memory
+               ? Failure(error)
+               : fail(error.code, "{}; {}", error.message,
+                      what_fits(model, backend, runner_options, options.max_sequences));
   }
-  return std::unique_ptr<Engine>(new Engine(model, options, std::move(runner), std::move(drafter)));
+  if (uses_mtp) {
+    drafter = std::make_unique<MtpDrafter>(**runner, options.max_sequences);
+  }
+  return std::unique_ptr<Engine>(
+      new Engine(model, options, std::move(*runner), std::move(drafter)));
 }
 
 Engine::Engine(const model::Model& model, const EngineOptions& options,

@@ -60,7 +60,8 @@ class Engine {
  public:
   /// `model` and `backend` must outlive it. With a drafter (the model's MTP head, if it has
   /// one and no other is given) answers take less time and have the same tokens. Errors:
-  /// invalid_argument for options out of range; those of Runner.
+  /// invalid_argument for options out of range; those of Runner; with out_of_memory the message
+  /// says what would fit.
   static Result<std::unique_ptr<Engine>> create(const model::Model& model,
                                                 backend::Backend& backend,
                                                 const EngineOptions& options,

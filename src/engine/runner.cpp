@@ -72,6 +72,12 @@ Result<plan::StepCost> Runner::cost(std::int64_t n_rows, std::int64_t n_logit_ro
   return compiled->cost;
 }
 
+Result<std::vector<std::string_view>> Runner::kernels(std::int64_t n_rows,
+                                                      std::int64_t n_logit_rows) {
+  HEARTH_ASSIGN(auto* compiled, bucket_for(Part::trunk, n_rows, n_logit_rows));
+  return compiled->executable->kernels();
+}
+
 Result<graph::Graph> Runner::record(Part part, graph::RowBucket bucket) const {
   if (!has_mtp()) {
     return model_.record(bucket);

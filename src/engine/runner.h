@@ -5,6 +5,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "backend/backend.h"
 #include "model/model.h"
@@ -46,6 +48,8 @@ class Runner {
   [[nodiscard]] std::string layout() const { return session_->description(); }
   /// What a step of `n_rows` rows, all with logits or only one, costs.
   Result<plan::StepCost> cost(std::int64_t n_rows, std::int64_t n_logit_rows);
+  /// What such a step starts, by name. See backend::Executable::kernels().
+  Result<std::vector<std::string_view>> kernels(std::int64_t n_rows, std::int64_t n_logit_rows);
   [[nodiscard]] const RunnerOptions& options() const { return options_; }
   [[nodiscard]] const model::Model& model() const { return model_; }
   [[nodiscard]] bool has_mtp() const { return options_.n_stored_rows > 0; }

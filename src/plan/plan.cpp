@@ -127,6 +127,14 @@ Plan make_plan(const graph::Graph& graph, const graph::WeightTable& weights,
   return plan;
 }
 
+std::vector<std::string_view> launch_names(const Plan& plan) {
+  std::vector<std::string_view> names;
+  for (const Launch& launch : plan.launches) {
+    names.push_back(launch_name(launch));
+  }
+  return names;
+}
+
 std::string to_string(const Plan& plan) {
   std::string text;
   for (std::size_t i = 0; i < plan.launches.size(); ++i) {

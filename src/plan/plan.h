@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
@@ -73,6 +74,9 @@ struct Plan {
 
 Plan make_plan(const graph::Graph& graph, const graph::WeightTable& weights,
                const Options& options);
+
+/// The names of the launches, in order.
+std::vector<std::string_view> launch_names(const Plan& plan);
 
 /// One line per launch with what it reads and writes, then the cost.
 std::string to_string(const Plan& plan);

@@ -1,6 +1,8 @@
 #include "engine/engine.h"
 
 #include <memory>
+#include <regex>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -52,6 +54,26 @@ TEST_F(EngineTest, TokensDoNotDependOnTheChunksInWhichAPromptIsRead) {
   for (const std::int64_t max_rows : {1, 5, 7, 16}) {
     EXPECT_EQ(alone(request(24, 1), {.context = 128, .max_rows = max_rows}), expected) << max_rows;
   }
+}
+
+TEST_F(EngineTest, SaysWhichContextsWouldFit) {
+  const auto limited = backend::make_gpu_backend(
+      backend::gpu::emulator::open_emulator_device({.memory_bytes = 2'000'000}));
+  const auto refused = Engine::create(*model_, *limited, {.context = 1 << 20, .max_sequences = 2});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::out_of_memory);
+  const std::string& message = refused.error().message;
+  EXPECT_NE(message.find("'KV cache'"), std::string::npos) << message;
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(
+      message, found,
+      std::regex("of (\\d+) free bytes, weights, state and workspace take "
+                 "(\\d+); .*: (\\d+) as F16, (\\d+) as Q8_0.* for each of 2 sequences")))
+      << message;
+  EXPECT_LT(std::stoll(found[3]), std::stoll(found[4])) << message;
+  const auto fits =
+      Engine::create(*model_, *limited, {.context = std::stoll(found[3]), .max_sequences = 2});
+  EXPECT_TRUE(fits) << message << "\n" << fits.error().message;
 }
 
 TEST_F(EngineTest, TokensDoNotDependOnCompanions) {

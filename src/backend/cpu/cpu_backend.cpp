@@ -70,9 +70,10 @@ void grow(Buffer& buffer, std::int64_t bytes) {
 
 class CpuExecutable final : public Executable {
  public:
-  CpuExecutable(graph::RowBucket bucket, std::vector<std::unique_ptr<LaunchKernel>> launches,
+  CpuExecutable(const plan::Plan& plan, std::vector<std::unique_ptr<LaunchKernel>> launches,
                 ValueRef logits, graph::HostCaches& caches, Workspace& workspace, ThreadPool& pool)
-      : bucket_(bucket),
+      : bucket_(plan.bucket),
+        names_(plan::launch_names(plan)),
         launches_(std::move(launches)),
         logits_(logits),
         caches_(caches),
@@ -98,9 +99,11 @@ class CpuExecutable final : public Executable {
     return std::span<const float>(
         logits_.data(run), static_cast<std::size_t>(logits_.rows(step) * logits_.desc.features));
   }
+  [[nodiscard]] std::vector<std::string_view> kernels() const override { return names_; }
 
  private:
   graph::RowBucket bucket_;
+  std::vector<std::string_view> names_;  // of the launches
   std::vector<std::unique_ptr<LaunchKernel>> launches_;
   ValueRef logits_;
   graph::HostCaches& caches_;
@@ -134,7 +137,7 @@ class CpuSession final : public Session {
     grow(workspace_.shared, shared_bytes);
     workspace_.private_bytes = std::max(workspace_.private_bytes, round_up(private_bytes, 4096));
     grow(workspace_.per_thread, workspace_.private_bytes * pool_.n_threads());
-    return std::make_unique<CpuExecutable>(plan.bucket, std::move(launches),
+    return std::make_unique<CpuExecutable>(plan, std::move(launches),
                                            ValueRef(context.values, plan.logits), caches_,
                                            workspace_, pool_);
   }
@@ -175,6 +178,7 @@ class CpuBackend final : public Backend {
     return format("CPU, {} threads, {} kernels", pool_.n_threads(), kernels_.name);
   }
   [[nodiscard]] plan::Options plan_options() const override { return {.fuse = true}; }
+  [[nodiscard]] std::int64_t free_memory() const override { return available_memory(); }
   [[nodiscard]] Result<void> check(const graph::WeightTable& /*weights*/) const override {
     return {};  // what has no kernel of its own is read in place
   }

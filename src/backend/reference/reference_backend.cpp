@@ -1,6 +1,7 @@
 #include "backend/reference/reference_backend.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,9 @@ class ReferenceExecutable final : public Executable {
     const auto logits = view(plan_.logits, step);
     return std::span<const float>(logits.data,
                                   static_cast<std::size_t>(logits.rows * logits.features));
+  }
+  [[nodiscard]] std::vector<std::string_view> kernels() const override {
+    return plan::launch_names(plan_);
   }
 
  private:
@@ -93,6 +97,9 @@ class ReferenceBackend final : public Backend {
     return "reference interpreter, one thread, plain loops";
   }
   [[nodiscard]] plan::Options plan_options() const override { return {.fuse = false}; }
+  [[nodiscard]] std::int64_t free_memory() const override {
+    return std::numeric_limits<std::int64_t>::max();  // nobody plans with a definition
+  }
   [[nodiscard]] Result<void> check(const graph::WeightTable& /*weights*/) const override {
     return {};
   }

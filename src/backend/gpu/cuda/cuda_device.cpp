@@ -84,6 +84,7 @@ class CudaDevice final : public Device {
     counters.allocated_bytes = driver_->allocated_bytes;
     return counters;
   }
+  [[nodiscard]] std::uint64_t free_bytes() const override { return memory_info().first; }
   [[nodiscard]] bool is_lost() const override { return is_lost_; }
 
   Result<std::shared_ptr<Buffer>> allocate(std::uint64_t bytes, std::string_view label) override;
@@ -101,6 +102,8 @@ class CudaDevice final : public Device {
 
  private:
   Result<void> enter() const;
+  /// Bytes that are free, and in all.
+  [[nodiscard]] std::pair<std::size_t, std::size_t> memory_info() const;
   Result<Function> function_of(KernelId kernel);
   /// An error of work on the card poisons the context: the device is lost.
   Result<void> check_work(Status status, std::string_view tried);
@@ -114,14 +117,20 @@ class CudaDevice final : public Device {
   bool is_lost_ = false;
 };
 
+std::pair<std::size_t, std::size_t> CudaDevice::memory_info() const {
+  driver_->enter();
+  std::size_t free = 0;
+  std::size_t total = 0;
+  driver_->api().memory_info(&free, &total);
+  return {free, total};
+}
+
 Result<std::shared_ptr<Buffer>> CudaDevice::allocate(std::uint64_t bytes, std::string_view label) {
   HEARTH_TRY(enter());
   Address address = 0;
   const Status status = driver_->api().allocate(&address, bytes);
   if (status == Status::out_of_memory) {
-    std::size_t free_bytes = 0;
-    std::size_t total_bytes = 0;
-    driver_->api().memory_info(&free_bytes, &total_bytes);
+    const auto [free_bytes, total_bytes] = memory_info();
     return fail(ErrorCode::out_of_memory,
                 "cuda: no memory for buffer '{}' of {} bytes: {} of {} bytes are free, {} are ours",
                 label, bytes, free_bytes, total_bytes, driver_->allocated_bytes);

@@ -23,7 +23,7 @@ Driver::~Driver() {
   if (module_ != nullptr) {
     api_.unload_module(module_);
   }
-  api_.release_context(device_);
+  api_.destroy_context(context_);
 }
 
 Result<void> Driver::start(const void* fatbin, int ordinal) {
@@ -42,7 +42,8 @@ Result<void> Driver::start(const void* fatbin, int ordinal) {
                 ordinal, n_devices);
   }
   HEARTH_TRY(check(api_.device(&device_, ordinal), "finding the card"));
-  HEARTH_TRY(check(api_.retain_context(&context_, device_), "opening the card"));
+  // Not the process's shared context: one that a fault has spoilt can be given up for another.
+  HEARTH_TRY(check(api_.create_context(&context_, /*flags=*/0, device_), "opening the card"));
   enter();
   HEARTH_TRY(load(fatbin));
   int major = 0;

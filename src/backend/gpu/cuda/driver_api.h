@@ -59,45 +59,45 @@ enum class Attribute : int {  // CUdevice_attribute
 };
 
 /// The functions by their names in the library: symbol, name here, parameters.
-#define HEARTH_CUDA_FUNCTIONS(X)                                                             \
-  X(cuInit, init, (unsigned flags))                                                          \
-  X(cuDriverGetVersion, driver_version, (int* version))                                      \
-  X(cuDeviceGetCount, device_count, (int* count))                                            \
-  X(cuDeviceGet, device, (DeviceHandle * device, int ordinal))                               \
-  X(cuDeviceGetName, device_name, (char* name, int length, DeviceHandle device))             \
-  X(cuDeviceGetAttribute, device_attribute, (int* value, Attribute, DeviceHandle device))    \
-  X(cuDeviceTotalMem_v2, total_memory, (std::size_t* bytes, DeviceHandle device))            \
-  X(cuDevicePrimaryCtxRetain, retain_context, (Context * context, DeviceHandle device))      \
-  X(cuDevicePrimaryCtxRelease_v2, release_context, (DeviceHandle device))                    \
-  X(cuCtxSetCurrent, set_context, (Context context))                                         \
-  X(cuModuleLoadData, load_module, (Module * module, const void* image))                     \
-  X(cuModuleUnload, unload_module, (Module module))                                          \
-  X(cuModuleGetFunction, function, (Function * function, Module module, const char* name))   \
-  X(cuMemAlloc_v2, allocate, (Address * address, std::size_t bytes))                         \
-  X(cuMemFree_v2, free, (Address address))                                                   \
-  X(cuMemGetInfo_v2, memory_info, (std::size_t* free, std::size_t* total))                   \
-  X(cuMemHostAlloc, allocate_host, (void** memory, std::size_t bytes, unsigned flags))       \
-  X(cuMemFreeHost, free_host, (void* memory))                                                \
-  X(cuMemcpyHtoDAsync_v2, upload, (Address to, const void* from, std::size_t bytes, Stream)) \
-  X(cuMemcpyDtoHAsync_v2, download, (void* to, Address from, std::size_t bytes, Stream))     \
-  X(cuMemcpyAsync, copy, (Address to, Address from, std::size_t bytes, Stream))              \
-  X(cuMemsetD8Async, fill, (Address to, unsigned char value, std::size_t bytes, Stream))     \
-  X(cuStreamCreate, create_stream, (Stream * stream, unsigned flags))                        \
-  X(cuStreamDestroy_v2, destroy_stream, (Stream stream))                                     \
-  X(cuStreamSynchronize, synchronize, (Stream stream))                                       \
-  X(cuStreamBeginCapture_v2, begin_capture, (Stream stream, CaptureMode mode))               \
-  X(cuStreamEndCapture, end_capture, (Stream stream, Graph * graph))                         \
-  X(cuGraphInstantiateWithFlags, instantiate,                                                \
-    (GraphExec * exec, Graph graph, unsigned long long flags))                               \
-  X(cuGraphDestroy, destroy_graph, (Graph graph))                                            \
-  X(cuGraphExecDestroy, destroy_exec, (GraphExec exec))                                      \
-  X(cuGraphLaunch, launch_graph, (GraphExec exec, Stream stream))                            \
-  X(cuEventCreate, create_event, (Event * event, unsigned flags))                            \
-  X(cuEventDestroy_v2, destroy_event, (Event event))                                         \
-  X(cuEventRecord, record_event, (Event event, Stream stream))                               \
-  X(cuEventQuery, query_event, (Event event))                                                \
-  X(cuGetErrorString, error_text, (Status status, const char** text))                        \
-  X(cuLaunchKernelEx, launch,                                                                \
+#define HEARTH_CUDA_FUNCTIONS(X)                                                              \
+  X(cuInit, init, (unsigned flags))                                                           \
+  X(cuDriverGetVersion, driver_version, (int* version))                                       \
+  X(cuDeviceGetCount, device_count, (int* count))                                             \
+  X(cuDeviceGet, device, (DeviceHandle * device, int ordinal))                                \
+  X(cuDeviceGetName, device_name, (char* name, int length, DeviceHandle device))              \
+  X(cuDeviceGetAttribute, device_attribute, (int* value, Attribute, DeviceHandle device))     \
+  X(cuDeviceTotalMem_v2, total_memory, (std::size_t* bytes, DeviceHandle device))             \
+  X(cuCtxCreate_v2, create_context, (Context * context, unsigned flags, DeviceHandle device)) \
+  X(cuCtxDestroy_v2, destroy_context, (Context context))                                      \
+  X(cuCtxSetCurrent, set_context, (Context context))                                          \
+  X(cuModuleLoadData, load_module, (Module * module, const void* image))                      \
+  X(cuModuleUnload, unload_module, (Module module))                                           \
+  X(cuModuleGetFunction, function, (Function * function, Module module, const char* name))    \
+  X(cuMemAlloc_v2, allocate, (Address * address, std::size_t bytes))                          \
+  X(cuMemFree_v2, free, (Address address))                                                    \
+  X(cuMemGetInfo_v2, memory_info, (std::size_t* free, std::size_t* total))                    \
+  X(cuMemHostAlloc, allocate_host, (void** memory, std::size_t bytes, unsigned flags))        \
+  X(cuMemFreeHost, free_host, (void* memory))                                                 \
+  X(cuMemcpyHtoDAsync_v2, upload, (Address to, const void* from, std::size_t bytes, Stream))  \
+  X(cuMemcpyDtoHAsync_v2, download, (void* to, Address from, std::size_t bytes, Stream))      \
+  X(cuMemcpyAsync, copy, (Address to, Address from, std::size_t bytes, Stream))               \
+  X(cuMemsetD8Async, fill, (Address to, unsigned char value, std::size_t bytes, Stream))      \
+  X(cuStreamCreate, create_stream, (Stream * stream, unsigned flags))                         \
+  X(cuStreamDestroy_v2, destroy_stream, (Stream stream))                                      \
+  X(cuStreamSynchronize, synchronize, (Stream stream))                                        \
+  X(cuStreamBeginCapture_v2, begin_capture, (Stream stream, CaptureMode mode))                \
+  X(cuStreamEndCapture, end_capture, (Stream stream, Graph * graph))                          \
+  X(cuGraphInstantiateWithFlags, instantiate,                                                 \
+    (GraphExec * exec, Graph graph, unsigned long long flags))                                \
+  X(cuGraphDestroy, destroy_graph, (Graph graph))                                             \
+  X(cuGraphExecDestroy, destroy_exec, (GraphExec exec))                                       \
+  X(cuGraphLaunch, launch_graph, (GraphExec exec, Stream stream))                             \
+  X(cuEventCreate, create_event, (Event * event, unsigned flags))                             \
+  X(cuEventDestroy_v2, destroy_event, (Event event))                                          \
+  X(cuEventRecord, record_event, (Event event, Stream stream))                                \
+  X(cuEventQuery, query_event, (Event event))                                                 \
+  X(cuGetErrorString, error_text, (Status status, const char** text))                         \
+  X(cuLaunchKernelEx, launch,                                                                 \
     (const LaunchConfig* config, Function function, void** arguments, void** extra))
 
 /// The library as a table of functions; tests fill in their own.

@@ -83,6 +83,9 @@ class EmulatorDevice final : public Device {
     counters.allocated_bytes = *account_;
     return counters;
   }
+  [[nodiscard]] std::uint64_t free_bytes() const override {
+    return options_.memory_bytes - *account_;
+  }
   [[nodiscard]] bool is_lost() const override { return is_lost_; }
 
   Result<std::shared_ptr<Buffer>> allocate(std::uint64_t bytes, std::string_view label) override;

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "backend/backend.h"
-#include "backend/gpu/host/device.h"
+#include "backend/gpu/executor/device_owner.h"
 
 namespace hearth::backend {
 
@@ -11,7 +11,12 @@ namespace hearth::backend {
 /// chunking (docs/adr/0010). Unsupported types and shapes are refused when a plan is compiled.
 std::unique_ptr<Backend> make_gpu_backend(std::unique_ptr<gpu::Device> device);
 
+/// The same, with a device that can be opened anew after it was lost. Errors: the opener's.
+Result<std::unique_ptr<Backend>> make_gpu_backend(gpu::DeviceOpener opener);
+
 /// The GPU backend on an NVIDIA card. Errors: those of gpu::cuda::open_cuda_device().
 Result<std::unique_ptr<Backend>> make_cuda_backend(int ordinal);
+/// The GPU backend on this Mac's GPU. Errors: those of gpu::metal::open_metal_device().
+Result<std::unique_ptr<Backend>> make_metal_backend();
 
 }  // namespace hearth::backend

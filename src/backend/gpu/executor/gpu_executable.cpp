@@ -46,73 +46,100 @@ constexpr std::chrono::nanoseconds no_time{0};
 
 Result<std::unique_ptr<GpuExecutable>> GpuExecutable::create(const plan::Plan& plan,
                                                              SessionMemory& memory) {
-  HEARTH_ASSIGN(auto step,
-                StepMemory::create(memory.device, plan.bucket, ropes_of(plan), memory.weights));
-  memory.step_bytes += step.bytes();
-  std::unique_ptr<GpuExecutable> executable(new GpuExecutable(plan, memory, std::move(step)));
-  HEARTH_TRY(grow(memory.device, memory.arena, plan.cost.arena_bytes, "activations"));
-  const auto& logits = plan.values[graph::index(plan.logits)];
-  const auto logit_bytes =
-      static_cast<std::uint64_t>(logits.rows * logits.features) * sizeof(float);
-  if (memory.logits == nullptr || memory.logits->size_bytes() < logit_bytes) {
-    HEARTH_ASSIGN(memory.logits, memory.device.allocate_host(logit_bytes, "logits"));
-  }
-  executable->host_logits_ = memory.logits;
-  HEARTH_TRY(executable->prepare());
+  std::unique_ptr<GpuExecutable> executable(new GpuExecutable(plan, memory));
+  HEARTH_TRY(memory.make_ready());
+  HEARTH_TRY(executable->place());
   return executable;
 }
 
+Result<void> GpuExecutable::place() {
+  Device& device = memory_.device();
+  auto& shared = memory_.contents();
+  HEARTH_ASSIGN(auto step,
+                StepMemory::create(device, plan_.bucket, ropes_of(plan_), memory_.weight_table()));
+  HEARTH_TRY(grow(device, shared.arena, plan_.cost.arena_bytes, "activations"));
+  const auto& logits = plan_.values[graph::index(plan_.logits)];
+  const auto logit_bytes =
+      static_cast<std::uint64_t>(logits.rows * logits.features) * sizeof(float);
+  if (shared.logits == nullptr || shared.logits->size_bytes() < logit_bytes) {
+    HEARTH_ASSIGN(shared.logits, device.allocate_host(logit_bytes, "logits"));
+  }
+  const std::int64_t step_bytes = step.bytes();
+  recording_ = Recording{.step = std::move(step), .host_logits = shared.logits};
+  auto prepared = prepare();
+  if (!prepared) {
+    recording_.reset();
+    return prepared;
+  }
+  shared.step_bytes += step_bytes;
+  return {};
+}
+
 Result<void> GpuExecutable::prepare() {
+  Device& device = memory_.device();
+  auto& shared = memory_.contents();
   // The first recording only measures: scratch memory lies wherever.
-  HEARTH_TRY(grow(memory_.device, memory_.scratch, 1, "scratch"));
+  HEARTH_TRY(grow(device, shared.scratch, 1, "scratch"));
   CommandList measured;
   HEARTH_ASSIGN(const auto scratch_bytes, record(measured));
-  HEARTH_TRY(grow(memory_.device, memory_.scratch, scratch_bytes, "scratch"));
+  HEARTH_TRY(grow(device, shared.scratch, scratch_bytes, "scratch"));
   CommandList list;
   HEARTH_TRY(record(list));
-  HEARTH_ASSIGN(commands_, memory_.device.prepare(list));
-  recorded_tables_ = memory_.tables.part().buffer;
+  kernels_.clear();
+  for (const Command& command : list.commands()) {
+    if (const auto* dispatch = std::get_if<DispatchCommand>(&command)) {
+      kernels_.push_back(kernel_info(dispatch->kernel).name);
+    }
+  }
+  HEARTH_ASSIGN(recording_->commands, device.prepare(list));
+  recording_->tables = shared.tables.part().buffer;
   return {};
 }
 
 /// Returns the scratch memory that the launches need.
 Result<std::int64_t> GpuExecutable::record(CommandList& list) {
+  const auto& shared = memory_.contents();
   const RecordContext context{.plan = plan_,
-                              .device = memory_.device.capabilities(),
-                              .weights = memory_.weights,
-                              .device_weights = memory_.device_weights,
-                              .caches = memory_.caches,
-                              .tables = memory_.tables,
-                              .step = step_,
-                              .arena = whole(memory_.arena),
-                              .scratch = whole(memory_.scratch)};
+                              .device = memory_.device().capabilities(),
+                              .weights = memory_.weight_table(),
+                              .device_weights = shared.weights,
+                              .caches = shared.caches,
+                              .tables = shared.tables,
+                              .step = recording_->step,
+                              .arena = whole(shared.arena),
+                              .scratch = whole(shared.scratch)};
   Recorder recorder(context, list);
-  step_.record_copy(list);
+  recording_->step.record_copy(list);
   for (std::span<const plan::Launch> left = plan_.launches; !left.empty();) {
     HEARTH_ASSIGN(const std::size_t n_recorded, recorder.record(left));
     left = left.subspan(n_recorded);
   }
-  device_logits_ = recorder.value(plan_.logits);
+  recording_->device_logits = recorder.value(plan_.logits);
   return recorder.scratch_bytes();
 }
 
 Result<std::span<const float>> GpuExecutable::run(const graph::StepView& step) {
   HEARTH_ASSERT(step.n_rows() <= plan_.bucket.rows &&
                 step.n_logit_rows() <= plan_.bucket.logit_rows);
-  Device& device = memory_.device;
-  HEARTH_TRY(memory_.tables.update(device, step));
-  if (memory_.tables.part().buffer != recorded_tables_) {
+  HEARTH_TRY(memory_.make_ready());
+  if (!recording_) {
+    HEARTH_TRY(place());
+  }
+  Device& device = memory_.device();
+  BlockTables& tables = memory_.contents().tables;
+  HEARTH_TRY(tables.update(device, step));
+  if (tables.part().buffer != recording_->tables) {
     HEARTH_TRY(prepare());
   }
-  step_.write(step);
-  HEARTH_ASSIGN(const Ticket ticket, device.submit(*commands_));
+  recording_->step.write(step);
+  HEARTH_ASSIGN(const Ticket ticket, device.submit(*recording_->commands));
 
   const auto n_logits = static_cast<std::size_t>(step.n_logit_rows() *
                                                  plan_.values[graph::index(plan_.logits)].features);
-  const auto logits = host_logits_->host().first(n_logits * sizeof(float));
+  const auto logits = recording_->host_logits->host().first(n_logits * sizeof(float));
   if (!logits.empty()) {
-    HEARTH_TRY(device.download(
-        logits, {device_logits_.buffer, device_logits_.offset, logits.size_bytes()}));
+    const BufferPart& from = recording_->device_logits;
+    HEARTH_TRY(device.download(logits, {from.buffer, from.offset, logits.size_bytes()}));
   }
   HEARTH_ASSIGN(bool is_done, device.wait(ticket, no_time));
   while (!is_done) {

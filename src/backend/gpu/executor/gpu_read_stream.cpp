@@ -27,27 +27,32 @@ Result<void> run(Device& device, PreparedCommands& commands) {
   return {};
 }
 
-class GpuReadStream final : public ReadStream {
+class GpuReadStream final : public ReadStream, private DeviceOwner::Tenant {
  public:
-  GpuReadStream(Device& device, std::unique_ptr<PreparedCommands> commands, std::uint64_t bytes)
-      : device_(device), commands_(std::move(commands)), bytes_(bytes) {}
+  GpuReadStream(DeviceOwner& owner, std::unique_ptr<PreparedCommands> commands, std::uint64_t bytes)
+      : Tenant(owner), commands_(std::move(commands)), bytes_(bytes) {}
 
   Result<double> measure() override {
+    if (commands_ == nullptr) {
+      return fail(ErrorCode::internal, "the device was lost and with it what was to be read");
+    }
     const auto start = std::chrono::steady_clock::now();
-    HEARTH_TRY(run(device_, *commands_));
+    HEARTH_TRY(run(owner_.device(), *commands_));
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     return static_cast<double>(bytes_) / seconds.count();
   }
 
  private:
-  Device& device_;
+  void let_go() override { commands_.reset(); }
+
   std::unique_ptr<PreparedCommands> commands_;
   std::uint64_t bytes_;  // that they read
 };
 
 }  // namespace
 
-Result<std::unique_ptr<ReadStream>> make_read_stream(Device& device) {
+Result<std::unique_ptr<ReadStream>> make_read_stream(DeviceOwner& owner) {
+  Device& device = owner.device();
   const Capabilities& capabilities = device.capabilities();
   const std::uint64_t bytes =
       std::min(most_bytes, capabilities.memory_bytes / 16) / piece_bytes * piece_bytes;
@@ -65,7 +70,7 @@ Result<std::unique_ptr<ReadStream>> make_read_stream(Device& device) {
                    ReadStreamParams{bytes / piece_bytes}, {n_groups}, {stream_threads});
   }
   HEARTH_ASSIGN(auto commands, device.prepare(reads));
-  return std::make_unique<GpuReadStream>(device, std::move(commands), n_reads * bytes);
+  return std::make_unique<GpuReadStream>(owner, std::move(commands), n_reads * bytes);
 }
 
 }  // namespace hearth::backend::gpu

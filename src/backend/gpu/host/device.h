@@ -57,6 +57,8 @@ class Device {
 
   [[nodiscard]] virtual const Capabilities& capabilities() const = 0;
   [[nodiscard]] virtual Counters counters() const = 0;
+  /// Bytes that can be allocated now, about; other programs may use the device too.
+  [[nodiscard]] virtual std::uint64_t free_bytes() const = 0;
 
   /// Memory of at least one byte, at a multiple of buffer_alignment. Its contents are undefined.
   /// Errors: out_of_memory, with what was asked for, what is in use and what there is.

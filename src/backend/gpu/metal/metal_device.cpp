@@ -40,6 +40,10 @@ class MetalDevice final : public Device {
     counters.allocated_bytes = driver_->allocated_bytes;
     return counters;
   }
+  [[nodiscard]] std::uint64_t free_bytes() const override {
+    const UInteger budget = send().working_set_bytes(driver_->device());
+    return budget - std::min(send().allocated_bytes(driver_->device()), budget);
+  }
   [[nodiscard]] bool is_lost() const override { return timeline_.is_lost(); }
 
   Result<std::shared_ptr<Buffer>> allocate(std::uint64_t bytes, std::string_view label) override;
@@ -98,12 +102,11 @@ Result<void> MetalDevice::check_alive() const {
 /// Metal gives memory that it does not have, and fails when it is used; so the budget is ours to
 /// keep. It is read anew, because people can change it.
 Result<void> MetalDevice::check_room(std::uint64_t bytes, std::string_view label) const {
-  const UInteger budget = send().working_set_bytes(driver_->device());
-  const UInteger in_use = send().allocated_bytes(driver_->device());
-  if (bytes > budget - std::min(in_use, budget)) {
+  if (bytes > free_bytes()) {
     return fail(ErrorCode::out_of_memory,
                 "metal: no memory for buffer '{}' of {} bytes: {} of {} bytes are in use", label,
-                bytes, in_use, budget);
+                bytes, send().allocated_bytes(driver_->device()),
+                send().working_set_bytes(driver_->device()));
   }
   if (const UInteger largest = send().max_buffer_bytes(driver_->device()); bytes > largest) {
     return fail(ErrorCode::out_of_memory,

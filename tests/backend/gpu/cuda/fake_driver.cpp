@@ -264,14 +264,14 @@ DriverApi FakeDriver::api() {  // NOLINT(readability-function-size): a table
             *bytes = fake->memory_bytes;
             return Status::success;
           },
-      .retain_context =
-          [](Context* context, DeviceHandle) {
+      .create_context =
+          [](Context* context, unsigned, DeviceHandle) {
             return make(context, context_number, fake->n_contexts);
           },
-      .release_context =
-          [](DeviceHandle) {
+      .destroy_context =
+          [](Context context) {
             has_context = false;
-            return give_back(handle<Context>(context_number), context_number, fake->n_contexts);
+            return give_back(context, context_number, fake->n_contexts);
           },
       .set_context =
           [](Context context) {

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "backend/gpu/executor/block_tables.h"
+#include "backend/gpu/executor/device_caches.h"
+#include "backend/gpu/executor/device_owner.h"
+#include "backend/gpu/executor/device_weights.h"
+
+namespace hearth::backend::gpu {
+
+/// What a session has on its device, shared by its executables. A lost device takes it along.
+class SessionMemory final : public DeviceOwner::Tenant {
+ public:
+  struct Contents {
+    DeviceWeights weights;
+    DeviceCaches caches;
+    BlockTables tables;
+    std::shared_ptr<Buffer> arena;    // these three only grow; executables keep those that they
+    std::shared_ptr<Buffer> scratch;  // were recorded with
+    std::shared_ptr<Buffer> logits;   // in memory of the host
+    std::int64_t step_bytes = 0;      // of all executables
+  };
+
+  /// `weights` must outlive it. Errors: out_of_memory; internal when the device failed.
+  static Result<std::unique_ptr<SessionMemory>> create(DeviceOwner& owner,
+                                                       const graph::WeightTable& weights,
+                                                       const graph::CacheDescs& caches);
+
+  /// Makes the device ready and brings back what it lacks: weights, and caches that hold nothing.
+  /// To be called before contents() are used. Errors: those of create() and of the opener.
+  Result<void> make_ready();
+  void let_go() override { contents_.reset(); }
+
+  [[nodiscard]] DeviceOwner& owner() { return owner_; }
+  [[nodiscard]] Device& device() { return owner_.device(); }
+  [[nodiscard]] const graph::WeightTable& weight_table() const { return weights_; }
+  [[nodiscard]] const graph::CacheDescs& cache_descs() const { return caches_; }
+  [[nodiscard]] bool has_contents() const { return contents_.has_value(); }
+  [[nodiscard]] Contents& contents() { return *contents_; }
+  [[nodiscard]] const Contents& contents() const { return *contents_; }
+
+ private:
+  SessionMemory(DeviceOwner& owner, const graph::WeightTable& weights,
+                const graph::CacheDescs& caches)
+      : Tenant(owner), weights_(weights), caches_(caches) {}
+
+  const graph::WeightTable& weights_;
+  graph::CacheDescs caches_;
+  std::optional<Contents> contents_;
+};
+
+}  // namespace hearth::backend::gpu
