@@ -12,6 +12,7 @@ constexpr std::array commands{
     Command{"bench", "Measure prefill and decode against the memory's read speed", declare_bench},
     Command{"perplexity", "Measure how well a model predicts a text", declare_perplexity},
     Command{"convert", "Write a Hugging Face folder as one GGUF file", declare_convert},
+    Command{"selftest", "Compare what a device computes with the reference", declare_selftest},
     Command{"synth", "Write a model of random weights, to try a machine with", declare_synth},
 };
 

@@ -21,6 +21,7 @@ Action declare_bench(CLI::App& app);
 Action declare_convert(CLI::App& app);
 Action declare_perplexity(CLI::App& app);
 Action declare_run(CLI::App& app);
+Action declare_selftest(CLI::App& app);
 Action declare_show(CLI::App& app);
 Action declare_synth(CLI::App& app);
 Action declare_tokenize(CLI::App& app);

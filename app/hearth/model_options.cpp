@@ -35,9 +35,19 @@ void add_model_argument(CLI::App& app, std::string& model) {
       ->required();
 }
 
-void add_backend_options(CLI::App& app, ModelOptions& options) {
+void add_device_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--threads", options.n_threads, "Threads (default: all cores of this process)")
       ->check(CLI::Range(1, 1024));
+  app.add_option(
+         "--device", options.device,
+         "What computes: auto (a GPU if it can run the model, else the processor), cpu, cuda, "
+         "metal, emulator (the GPU's kernels on the processor, slow) or reference (slow)")
+      ->check(CLI::IsMember(device_names()).description(""))
+      ->capture_default_str();
+}
+
+void add_backend_options(CLI::App& app, ModelOptions& options) {
+  add_device_options(app, options);
   app.add_option("--kv-type", options.kv_dtype,
                  "How keys and values are stored: f32, f16, bf16, q8_0 or q4_0")
       ->transform(CLI::Transformer(kv_types).description(""))
@@ -47,13 +57,6 @@ void add_backend_options(CLI::App& app, ModelOptions& options) {
                  "(left in the file), or auto (tiles if they fit into memory)")
       ->transform(CLI::Transformer(layouts).description(""))
       ->default_str("auto");
-  app.add_option(
-         "--device", options.device,
-         "What computes: auto (an NVIDIA card if it can run the model, else the processor), "
-         "cpu, cuda, emulator (the GPU's kernels on the processor, slow) or reference "
-         "(slow)")
-      ->check(CLI::IsMember(device_names()).description(""))
-      ->capture_default_str();
 }
 
 std::string OpenModel::device() const {

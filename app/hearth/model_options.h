@@ -28,7 +28,9 @@ struct ModelOptions {
 
 /// Adds the argument MODEL alone.
 void add_model_argument(CLI::App& app, std::string& model);
-/// Adds --threads, --kv-type, --weights and --device. `options` must outlive `app`.
+/// Adds --threads and --device, of both functions. `options` must outlive `app`.
+void add_device_options(CLI::App& app, ModelOptions& options);
+/// Adds --kv-type and --weights too.
 void add_backend_options(CLI::App& app, ModelOptions& options);
 
 /// A model on a backend. Move-only.

@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "commands.h"
 
@@ -49,6 +50,18 @@ TEST(CommandLine, EveryCommandHasHelpOfItsOwn) {
     EXPECT_EQ(outcome.code, 0) << command.name;
     EXPECT_THAT(outcome.out, AllOf(HasSubstr("Positionals:"), HasSubstr("--json"))) << command.name;
   }
+}
+
+TEST(CommandLine, SelfTestSaysWhatADeviceComputesAndHow) {
+  const auto text = run_hearth({"selftest", "embedding Q4", "--device", "cpu", "--no-speed"});
+  EXPECT_EQ(text.code, 0) << text.talk;
+  EXPECT_THAT(text.out,
+              AllOf(HasSubstr("embedding Q4_K"), HasSubstr("\n3 ok, 0 refused, 0 wrong\n")));
+  const auto json = nlohmann::json::parse(
+      run_hearth({"selftest", "embedding Q4_0", "--device", "emulator", "--json"}).out);
+  EXPECT_EQ(json["ok"], 1);
+  EXPECT_EQ(json["probes"][0]["largest_error"], 0);
+  EXPECT_EQ(run_hearth({"selftest", "no such thing"}).code, 1);
 }
 
 TEST(CommandLine, PrintsItsVersion) {
