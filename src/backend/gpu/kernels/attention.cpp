@@ -20,7 +20,7 @@ namespace hearth::backend::gpu {
 #define TILE_THREADS 128u
 #define KEYS_AT_ONCE 2u
 #define DIMS_AT_ONCE 2u
-#define VALUES_AT_ONCE 8u
+#define WORDS_AT_ONCE 4u  // at most
 
 /// What a threadgroup reads: panels of one key/value head, by the block table of the row.
 struct KvHead {
@@ -84,25 +84,34 @@ DEVICE_FN void score_two_keys(u32 type, KvHead head, DEVICE(const i32) table, Ke
   }
   const u32 n_word = kv_word_values(type);
   const u32 n_words = head.head_dim / n_word;
-  for (u32 word = 0; word < n_words; ++word) {
-    u32x4 now[KEYS_AT_ONCE];
-    f32 scales[KEYS_AT_ONCE];
-    UNROLL for (u32 j = 0; j < KEYS_AT_ONCE; ++j) {
-      now[j] = load4(words(keys + (panels[j] + 16 * (word * ATTENTION_BLOCK_KEYS + slots[j]))));
-      scales[j] = 1.0f;
-      if (type >= KV_Q8_0) {
-        const u32 group = word * n_word / 32;
-        scales[j] = kv_scale(keys + (panels[j] + kv_cell_bytes(type, head.head_dim)),
-                             group * ATTENTION_BLOCK_KEYS + slots[j]);
+  const u32 n_at_once = n_word > 8u ? WORDS_AT_ONCE / 2u : WORDS_AT_ONCE;
+  for (u32 first = 0; first < n_words; first += n_at_once) {
+    u32x4 now[WORDS_AT_ONCE][KEYS_AT_ONCE];
+    f32 scales[WORDS_AT_ONCE][KEYS_AT_ONCE];
+    UNROLL for (u32 w = 0; w < n_at_once; ++w) {
+      const u32 word = min_u32(first + w, n_words - 1u);
+      UNROLL for (u32 j = 0; j < KEYS_AT_ONCE; ++j) {
+        now[w][j] =
+            load4(words(keys + (panels[j] + 16 * (word * ATTENTION_BLOCK_KEYS + slots[j]))));
+        scales[w][j] = 1.0f;
+        if (type >= KV_Q8_0) {
+          const u32 group = word * n_word / 32;
+          scales[w][j] = kv_scale(keys + (panels[j] + kv_cell_bytes(type, head.head_dim)),
+                                  group * ATTENTION_BLOCK_KEYS + slots[j]);
+        }
       }
     }
-    UNROLL for (u32 part = 0; part < 4; ++part) {
-      UNROLL for (u32 i = 0; i < n_word / 4; ++i) {
-        const u32 d = word * n_word + part * (n_word / 4) + i;
-        const f32x4 q = load4(queries + d * ATTENTION_MAX_HEADS);
-        UNROLL for (u32 j = 0; j < KEYS_AT_ONCE; ++j) {
-          const f32 value = kv_part_value(type, word_part(now[j], part), i, scales[j]);
-          dots[j] = fma4(q, value, dots[j]);
+    UNROLL for (u32 w = 0; w < n_at_once; ++w) {
+      if (first + w < n_words) {
+        UNROLL for (u32 part = 0; part < 4; ++part) {
+          UNROLL for (u32 i = 0; i < n_word / 4; ++i) {
+            const u32 d = (first + w) * n_word + part * (n_word / 4) + i;
+            const f32x4 q = load4(queries + d * ATTENTION_MAX_HEADS);
+            UNROLL for (u32 j = 0; j < KEYS_AT_ONCE; ++j) {
+              const f32 value = kv_part_value(type, word_part(now[w][j], part), i, scales[w][j]);
+              dots[j] = fma4(q, value, dots[j]);
+            }
+          }
         }
       }
     }
@@ -146,21 +155,23 @@ DEVICE_FN void add_values(u32 type, KvHead head, DEVICE(const u8) panel, KeyRang
   }
 }
 
-/// The same for a whole block, of whose values eight are asked for before the first is used.
+/// The same for a whole block, whose values are asked for before the first is used.
 DEVICE_FN void add_block_values(u32 type, KvHead head, DEVICE(const u8) panel, u32 d,
                                 SHARED(const f32) weights, THREAD_REF(TilePartial) partial) {
+  if (d >= head.head_dim) {
+    return;
+  }
+  f32 block[DIMS_AT_ONCE][ATTENTION_BLOCK_KEYS];
   UNROLL for (u32 j = 0; j < DIMS_AT_ONCE; ++j) {
-    if (d + j * TILE_THREADS < head.head_dim) {
-      for (u32 first = 0; first < ATTENTION_BLOCK_KEYS; first += VALUES_AT_ONCE) {
-        f32 values[VALUES_AT_ONCE];
-        UNROLL for (u32 i = 0; i < VALUES_AT_ONCE; ++i) {
-          values[i] = kv_value(type, panel, head.head_dim, first + i, d + j * TILE_THREADS);
-        }
-        UNROLL for (u32 i = 0; i < VALUES_AT_ONCE; ++i) {
-          const f32x4 weight = load4(weights + (first + i) * ATTENTION_MAX_HEADS);
-          partial.values[j] = fma4(weight, values[i], partial.values[j]);
-        }
-      }
+    const u32 column = d + j * TILE_THREADS < head.head_dim ? d + j * TILE_THREADS : d;
+    UNROLL for (u32 key = 0; key < ATTENTION_BLOCK_KEYS; ++key) {
+      block[j][key] = kv_value(type, panel, head.head_dim, key, column);
+    }
+  }
+  UNROLL for (u32 key = 0; key < ATTENTION_BLOCK_KEYS; ++key) {
+    const f32x4 weight = load4(weights + key * ATTENTION_MAX_HEADS);
+    UNROLL for (u32 j = 0; j < DIMS_AT_ONCE; ++j) {
+      partial.values[j] = fma4(weight, block[j][key], partial.values[j]);
     }
   }
 }
@@ -213,12 +224,16 @@ DEVICE_FN TilePartial attend_part(u32 type, KvHead head, DEVICE(const i32) table
   UNROLL for (u32 j = 0; j < DIMS_AT_ONCE; ++j) {
     partial.values[j] = make4(0.0f, 0.0f, 0.0f, 0.0f);
   }
+  u64 next_panel = panel_start(type, head, table, range.begin);
   for (u32 key = range.begin; key < range.end;) {
-    DEVICE(const u8) panel = values + panel_start(type, head, table, key);
+    DEVICE(const u8) panel = values + next_panel;
     const u32 block_end = (key / ATTENTION_BLOCK_KEYS + 1) * ATTENTION_BLOCK_KEYS;
     KeyRange block = range;
     block.begin = key;
     block.end = min_u32(block_end, range.end);
+    if (block_end < range.end) {
+      next_panel = panel_start(type, head, table, block_end);
+    }
     if (block.end - block.begin == ATTENTION_BLOCK_KEYS) {
       add_block_values(type, head, panel, lane,
                        scores + ((key - range.start) * ATTENTION_MAX_HEADS + tile_head), partial);
