@@ -146,21 +146,30 @@ inline constexpr std::int32_t signed_bias = 128;
 #else
 inline constexpr std::int32_t signed_bias = 0;
 
+/// x, computed here: GCC 12 puts additions off to the end of a loop, with what they add on the
+/// stack until then.
+[[HEARTH_INLINE]] inline __m256i in_register(__m256i x) {
+  asm("" : "+x"(x));
+  return x;
+}
+
 [[HEARTH_INLINE]] inline Codes offset_signed(Codes x) {
   return x;
 }
 [[HEARTH_INLINE]] inline Ints dot(Codes codes, const std::int8_t* x, Ints sum) {
   const __m256i pairs = _mm256_maddubs_epi16(codes.bytes, _mm256_set1_epi32(load<std::int32_t>(x)));
-  return {_mm256_add_epi32(sum.lanes, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))};
+  const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  return {in_register(_mm256_add_epi32(sum.lanes, fours))};
 }
 [[HEARTH_INLINE]] inline Ints dot_signed(Codes codes, const std::int8_t* x, Ints sum) {
   // |w| (x sign(w)): magnitudes up to 128 fit unsigned bytes, and 2 * 128 * 127 fits 16 bits.
   const __m256i signs = _mm256_sign_epi8(_mm256_set1_epi32(load<std::int32_t>(x)), codes.bytes);
   const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(codes.bytes), signs);
-  return {_mm256_add_epi32(sum.lanes, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))};
+  const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  return {in_register(_mm256_add_epi32(sum.lanes, fours))};
 }
 [[HEARTH_INLINE]] inline Ints dot_pairs(Ints pairs, const std::int16_t* x, Ints sum) {
   const __m256i both = _mm256_set1_epi32(load<std::int32_t>(x));
-  return {_mm256_add_epi32(sum.lanes, _mm256_madd_epi16(pairs.lanes, both))};
+  return {in_register(_mm256_add_epi32(sum.lanes, _mm256_madd_epi16(pairs.lanes, both)))};
 }
 #endif

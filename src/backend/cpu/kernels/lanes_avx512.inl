@@ -104,8 +104,15 @@ inline constexpr __mmask16 every_lane = 0xffff;
 [[HEARTH_INLINE]] inline Codes as_codes(Ints x) {
   return {x.lanes};
 }
+/// x, computed here and put into a register. Compilers may else fetch a word of codes once for each
+/// of its uses, and GCC 12 puts additions off to the end of a loop, with what they add on the stack
+/// until then.
+[[HEARTH_INLINE]] inline __m512i in_register(__m512i x) {
+  asm("" : "+v"(x));
+  return x;
+}
 [[HEARTH_INLINE]] inline Codes load_codes(const std::byte* x) {
-  return {_mm512_loadu_si512(x)};
+  return {in_register(_mm512_loadu_si512(x))};
 }
 [[HEARTH_INLINE]] inline void store_codes(Codes x, std::byte* out) {
   _mm512_storeu_si512(out, x.bytes);
@@ -137,14 +144,22 @@ inline constexpr std::int32_t signed_bias = 128;
 [[HEARTH_INLINE]] inline Codes offset_signed(Codes x) {
   return {_mm512_xor_si512(x.bytes, _mm512_set1_epi8(static_cast<char>(0x80)))};
 }
+// The products fetch their activations themselves ("1to16"). Compilers may spend an instruction and
+// a register on each instead, and GCC 12 always does, so it is spelled out.
 [[HEARTH_INLINE]] inline Ints dot(Codes codes, const std::int8_t* x, Ints sum) {
-  return {_mm512_dpbusd_epi32(sum.lanes, codes.bytes, _mm512_set1_epi32(load<std::int32_t>(x)))};
+  asm("vpdpbusd %2%{1to16%}, %1, %0"
+      : "+v"(sum.lanes)
+      : "v"(codes.bytes), "m"(*as_array<std::array<std::int8_t, 4>>(as_byte_array(x))));
+  return sum;
 }
 [[HEARTH_INLINE]] inline Ints dot_signed(Codes codes, const std::int8_t* x, Ints sum) {
   return dot(codes, x, sum);
 }
 [[HEARTH_INLINE]] inline Ints dot_pairs(Ints pairs, const std::int16_t* x, Ints sum) {
-  return {_mm512_dpwssd_epi32(sum.lanes, pairs.lanes, _mm512_set1_epi32(load<std::int32_t>(x)))};
+  asm("vpdpwssd %2%{1to16%}, %1, %0"
+      : "+v"(sum.lanes)
+      : "v"(pairs.lanes), "m"(*as_array<std::array<std::int16_t, 2>>(as_byte_array(x))));
+  return sum;
 }
 #else
 inline constexpr std::int32_t signed_bias = 0;
@@ -154,7 +169,8 @@ inline constexpr std::int32_t signed_bias = 0;
 }
 [[HEARTH_INLINE]] inline Ints dot(Codes codes, const std::int8_t* x, Ints sum) {
   const __m512i pairs = _mm512_maddubs_epi16(codes.bytes, _mm512_set1_epi32(load<std::int32_t>(x)));
-  return {_mm512_add_epi32(sum.lanes, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))};
+  const __m512i fours = _mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+  return {in_register(_mm512_add_epi32(sum.lanes, fours))};
 }
 [[HEARTH_INLINE]] inline Ints dot_signed(Codes codes, const std::int8_t* x, Ints sum) {
   // |w| (x sign(w)): magnitudes up to 128 fit unsigned bytes, and 2 * 128 * 127 fits 16 bits.
@@ -162,10 +178,11 @@ inline constexpr std::int32_t signed_bias = 0;
   const __mmask64 is_negative = _mm512_movepi8_mask(codes.bytes);
   const __m512i signs = _mm512_mask_sub_epi8(same, is_negative, _mm512_setzero_si512(), same);
   const __m512i pairs = _mm512_maddubs_epi16(_mm512_abs_epi8(codes.bytes), signs);
-  return {_mm512_add_epi32(sum.lanes, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))};
+  const __m512i fours = _mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+  return {in_register(_mm512_add_epi32(sum.lanes, fours))};
 }
 [[HEARTH_INLINE]] inline Ints dot_pairs(Ints pairs, const std::int16_t* x, Ints sum) {
   const __m512i both = _mm512_set1_epi32(load<std::int32_t>(x));
-  return {_mm512_add_epi32(sum.lanes, _mm512_madd_epi16(pairs.lanes, both))};
+  return {in_register(_mm512_add_epi32(sum.lanes, _mm512_madd_epi16(pairs.lanes, both)))};
 }
 #endif

@@ -48,8 +48,9 @@ template <class Q, std::size_t n>
 }
 
 template <class Q, std::size_t n>
-[[HEARTH_TARGET]] void multiply_floats(const MatmulTask& task, const std::byte* panel,
-                                       std::int64_t o, std::int64_t row) {
+[[HEARTH_TARGET, gnu::noinline]] void multiply_floats(const MatmulTask& task,
+                                                      const std::byte* panel, std::int64_t o,
+                                                      std::int64_t row) {
   for (std::size_t lane = 0; lane < panel_rows; lane += width) {
     const auto dots = dot_floats<Q, n>(panel, lane, task.x.values + row * task.n_in, task.n_in);
     for (std::size_t r = 0; r < n; ++r) {

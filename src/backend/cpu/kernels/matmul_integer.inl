@@ -157,8 +157,9 @@ template <class Q>
 
 /// n activation rows with a panel whose codes are unpacked on the way.
 template <class Q, std::size_t n>
-[[HEARTH_TARGET]] void multiply_direct(const MatmulTask& task, const std::byte* panel,
-                                       std::int64_t o, std::int64_t row) {
+[[HEARTH_TARGET, gnu::noinline]] void multiply_direct(const MatmulTask& task,
+                                                      const std::byte* panel, std::int64_t o,
+                                                      std::int64_t row) {
   static constexpr std::int64_t tile_bytes = Q::info.block_bytes * panel_rows;
   const std::int64_t n_blocks = task.n_in / Q::info.block_weights;
   for (std::size_t lane = 0; lane < panel_rows; lane += width) {
@@ -182,8 +183,9 @@ template <class Q, std::size_t n>
 
 /// n activation rows with the unpacked tiles of one step. acc [n][16 weight rows].
 template <TileShape shape, std::size_t n>
-[[HEARTH_TARGET]] void multiply_unpacked(const UnpackedTile<shape>* tiles, std::int64_t n_tiles,
-                                         const ActivationStep* steps, float* acc) {
+[[HEARTH_TARGET, gnu::noinline]] void multiply_unpacked(const UnpackedTile<shape>* tiles,
+                                                        std::int64_t n_tiles,
+                                                        const ActivationStep* steps, float* acc) {
   for (std::size_t lane = 0; lane < panel_rows; lane += width) {
     std::array<Floats, n> sums;
     unroll<n>([&](auto r) HEARTH_LAMBDA { sums[r] = load_floats(acc + r * panel_rows + lane); });

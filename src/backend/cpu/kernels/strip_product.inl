@@ -34,7 +34,7 @@ struct Halves {
 };
 
 template <class Source, std::size_t n>
-[[HEARTH_TARGET]] void multiply_strip(const StripProduct& p, std::int64_t row) {
+[[HEARTH_TARGET, gnu::noinline]] void multiply_strip(const StripProduct& p, std::int64_t row) {
   const float* a = p.a + row * p.a_stride;
   float* c = p.c + row * p.c_stride;
   std::array<std::array<Floats, 2>, n> sums;

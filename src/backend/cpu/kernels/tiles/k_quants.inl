@@ -57,8 +57,10 @@ struct Tile<quant::Q5_K> : KScales<quant::Q5_K> {
   /// Nibbles as in Q4_K; those of the first group take turns with the high bits of all groups.
   template <class F>
   [[HEARTH_INLINE]] static void visit(const Rows& rows, std::size_t group, F&& f) {
+    const std::size_t first = group == 0 ? 0 : 8 + 8 * group;
+    const std::size_t step = group == 0 ? 2 : 1;
     unroll<8>([&](auto i) HEARTH_LAMBDA {
-      const Codes nibbles = rows.codes(group == 0 ? 2 * i : 8 + 8 * group + i);
+      const Codes nibbles = rows.codes(first + step * i);
       const Codes high = shift_bytes_right(rows.codes(2 * i + 1), 2 * static_cast<int>(group));
       f(Constant<0>{}, i, bit_or(bits<0, 0, 15>(nibbles), bits<0, 4, 1>(high)));
       f(Constant<1>{}, i, bit_or(bits<4, 0, 15>(nibbles), bits<1, 4, 1>(high)));
@@ -109,8 +111,10 @@ struct Tile<quant::Q3_K> : FourRuns {
   /// Low bits of the first two groups take turns with the high bits of all groups.
   template <class F>
   [[HEARTH_INLINE]] static void visit(const Rows& rows, std::size_t group, F&& f) {
+    const std::size_t first = group < 2 ? 8 * group : 8 + 4 * group;
+    const std::size_t step = group < 2 ? 2 : 1;
     unroll<4>([&](auto i) HEARTH_LAMBDA {
-      const Codes low = rows.codes(group < 2 ? 8 * group + 2 * i : 8 + 4 * group + i);
+      const Codes low = rows.codes(first + step * i);
       const Codes high = shift_bytes_right(rows.codes(8 * (group % 2) + 2 * i + 1),
                                            4 * static_cast<int>(group / 2));
       unroll<4>([&](auto run) HEARTH_LAMBDA {

@@ -54,12 +54,18 @@ struct Tile<quant::MXFP4> : OneSubBlock<quant::MXFP4> {
   [[HEARTH_INLINE]] static void visit(const Rows& rows, std::size_t, F&& f) {
     visit_levels<4>(rows, 0, quant::doubled_e2m1, f);
   }
+  /// 2^(exponent - 128), as the exact product of two powers that are not subnormal.
   [[HEARTH_INLINE]] static Floats scale(const Rows& rows, std::size_t) {
-    std::array<float, width> scales;
-    for (std::size_t j = 0; j < width; ++j) {
-      scales[j] = quant::MXFP4::power(load<std::uint8_t>(rows.at<1>(1, 0), j));
-    }
-    return load_floats(scales.data());
+    const Ints exponents = load_unsigned_bytes(rows.at<1>(1, 0));
+    const Ints half = shift_right(exponents, 1);
+    const Ints rest = subtract(exponents, half);
+    return multiply(power(half, -63), power(rest, -65));
+  }
+
+ private:
+  /// 2^(exponents + shift)
+  [[HEARTH_INLINE]] static Floats power(Ints exponents, std::int32_t shift) {
+    return as_floats(shift_left(add(exponents, same_ints(127 + shift)), 23));
   }
 };
 
