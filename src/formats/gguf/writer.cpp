@@ -9,9 +9,9 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/output_file.h"
 #include "formats/gguf/encoder.h"
 #include "formats/gguf/layout.h"
-#include "formats/gguf/output_file.h"
 #include "formats/gguf/place.h"
 #include "formats/gguf/split.h"
 #include "quant/registry.h"

@@ -1,21 +1,23 @@
-#include "formats/gguf/output_file.h"
+#include "base/output_file.h"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <random>
 #include <system_error>
 #include <utility>
 
 #include "base/assert.h"
 #include "base/fail.h"
+#include "base/format.h"
 
-namespace hearth::formats {
+namespace hearth {
 
-OutputFile::OutputFile(const std::filesystem::path& path)
-    : path_(path),
-      temporary_(path.string() + ".partial"),
+OutputFile::OutputFile(std::filesystem::path path, std::filesystem::path temporary)
+    : path_(std::move(path)),
+      temporary_(std::move(temporary)),
       stream_(temporary_, std::ios::binary | std::ios::trunc) {}
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
@@ -33,7 +35,14 @@ OutputFile::~OutputFile() {
 }
 
 Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
-  OutputFile file(path);
+  return open(OutputFile(path, path.string() + ".partial"));
+}
+
+Result<OutputFile> OutputFile::create_beside_others(const std::filesystem::path& path) {
+  return open(OutputFile(path, format("{}.{:08x}.partial", path.string(), std::random_device{}())));
+}
+
+Result<OutputFile> OutputFile::open(OutputFile file) {
   if (!file.stream_) {
     const auto temporary = std::exchange(file.temporary_, {});
     return fail(ErrorCode::io, "{}: cannot create: {}", temporary.string(), std::strerror(errno));
@@ -84,4 +93,4 @@ Result<void> OutputFile::commit() {
   return {};
 }
 
-}  // namespace hearth::formats
+}  // namespace hearth

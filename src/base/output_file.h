@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 
-namespace hearth::formats {
+namespace hearth {
 
 /// A file written front to back beside its final name, so that a reader never sees half of it.
 /// Without commit() the destructor removes what was written. Move-only.
@@ -15,6 +15,8 @@ class OutputFile {
  public:
   /// Errors of all members: io, naming the path.
   static Result<OutputFile> create(const std::filesystem::path& path);
+  /// The same for a file that other processes may be writing too: the last to commit stays.
+  static Result<OutputFile> create_beside_others(const std::filesystem::path& path);
 
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
@@ -32,7 +34,8 @@ class OutputFile {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
-  explicit OutputFile(const std::filesystem::path& path);
+  OutputFile(std::filesystem::path path, std::filesystem::path temporary);
+  static Result<OutputFile> open(OutputFile file);
 
   std::filesystem::path path_;
   std::filesystem::path temporary_;  // empty once nothing is left to remove
@@ -40,4 +43,4 @@ class OutputFile {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace hearth::formats
+}  // namespace hearth
