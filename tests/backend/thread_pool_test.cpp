@@ -1,5 +1,6 @@
 #include "backend/cpu/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <numeric>
@@ -88,6 +89,132 @@ TEST(Worker, SharesAreContiguousAndCoverEverything) {
       next = share.end;
     }
     EXPECT_EQ(next, n);
+  }
+}
+
+/// Who did the pieces of some loops: [loop][piece], -1 for nobody and -2 for more than one.
+using Doers = std::vector<std::vector<int>>;
+
+/// Shares out loops of pieces on a pool; `before(worker, n_done)` is called before each part, with
+/// the pieces that all threads have finished.
+template <class F>
+Doers share_out(ThreadPool& pool, const std::vector<Pieces>& loops, const F& before) {
+  std::vector<std::vector<std::atomic<int>>> doers;
+  for (const auto& loop : loops) {
+    doers.emplace_back(static_cast<std::size_t>(loop.n));
+    for (auto& doer : doers.back()) {
+      doer = -1;
+    }
+  }
+  std::atomic<std::int64_t> n_done{0};
+  pool.run([&](const Worker& worker) {
+    worker.share_out(
+        std::ssize(loops), [&](std::int64_t i) { return loops[static_cast<std::size_t>(i)]; },
+        [&](std::int64_t loop, std::int64_t begin, std::int64_t end) {
+          before(worker, n_done);
+          for (std::int64_t piece = begin; piece < end; ++piece) {
+            auto& doer = doers[static_cast<std::size_t>(loop)][static_cast<std::size_t>(piece)];
+            int nobody = -1;
+            if (!doer.compare_exchange_strong(nobody, worker.index)) {
+              doer = -2;
+            }
+          }
+          n_done += end - begin;
+        });
+  });
+  Doers result;
+  for (const auto& loop : doers) {
+    result.emplace_back(loop.begin(), loop.end());
+  }
+  return result;
+}
+
+int count(const Doers& doers, int who) {
+  int n = 0;
+  for (const auto& loop : doers) {
+    n += static_cast<int>(std::count(loop.begin(), loop.end(), who));
+  }
+  return n;
+}
+
+constexpr auto at_once = [](const Worker&, const std::atomic<std::int64_t>&) {};
+
+TEST(ThreadPool, SharesOutEveryPieceOnce) {
+  for (const int n_threads : {1, 2, 3, 8}) {
+    for (const double fixed_share : {0.0, 0.4, equal_share, 1.0}) {
+      ThreadPool pool(n_threads, fixed_share);
+      for (const std::vector<Pieces>& loops :
+           std::vector<std::vector<Pieces>>{{},
+                                            {{0, 1}},
+                                            {{1, 1}},
+                                            {{7, 3}},
+                                            {{500, 4}},
+                                            {{100, 1}, {0, 1}, {333, 7}, {2, 9}}}) {
+        const Doers doers = share_out(pool, loops, at_once);
+        EXPECT_EQ(count(doers, -1), 0);
+        EXPECT_EQ(count(doers, -2), 0);
+      }
+    }
+  }
+}
+
+TEST(ThreadPool, LeavesToOthersWhatASlowThreadHasNotClaimed) {
+  constexpr int n_threads = 4;
+  constexpr std::int64_t n = 400;
+  ThreadPool pool(n_threads);
+  const std::int64_t own = static_cast<std::int64_t>(n * equal_share) / n_threads;
+  for (const int slow : {0, 2}) {
+    const Doers doers = share_out(
+        pool, {{n, 2}}, [&](const Worker& worker, const std::atomic<std::int64_t>& n_done) {
+          while (worker.index == slow && n_done < n - own) {  // ends when all the rest is done
+            std::this_thread::yield();
+          }
+        });
+    EXPECT_EQ(count(doers, slow), own);
+    EXPECT_EQ(count(doers, -1) + count(doers, -2), 0);
+  }
+}
+
+TEST(ThreadPool, GivesCoresThatDifferLessToStartWith) {
+  constexpr std::int64_t n = 400;
+  ThreadPool pool(4, 0.5);
+  const Doers doers =
+      share_out(pool, {{n, 2}}, [&](const Worker& worker, const std::atomic<std::int64_t>& n_done) {
+        while (worker.index == 1 && n_done < n - 50) {
+          std::this_thread::yield();
+        }
+      });
+  EXPECT_EQ(count(doers, 1), 50);
+}
+
+TEST(ThreadPool, SharesEvenlyWhereClaimsDoNotPay) {
+  ThreadPool pool(2);
+  const Doers doers = share_out(pool, {{24, 1}}, at_once);  // 24 - 20 pieces are 4 claims, enough
+  EXPECT_EQ(count(doers, -1) + count(doers, -2), 0);
+  for (const Pieces& pieces : {Pieces{24, 2}, Pieces{40, 2}}) {
+    EXPECT_EQ(count(share_out(pool, {pieces}, at_once), 0), pieces.n / 2);
+  }
+}
+
+TEST(ThreadPool, SharesOutOnMoreThreadsThanCores) {
+  ThreadPool pool(4 * available_cores() + 1, 0.5);
+  for (int job = 0; job < 100; ++job) {
+    const Doers doers = share_out(pool, {{200, 1}, {64, 3}}, at_once);
+    ASSERT_EQ(count(doers, -1) + count(doers, -2), 0);
+  }
+}
+
+TEST(ThreadPool, HandsOutTasksOneByOne) {
+  constexpr int n_tasks = 50;
+  ThreadPool pool(3);
+  for (int job = 0; job < 20; ++job) {
+    std::vector<int> times(n_tasks, 0);
+    pool.run([&](const Worker& worker) {
+      for (std::int64_t task = worker.index; task < n_tasks; task = worker.next_task()) {
+        ++times[static_cast<std::size_t>(task)];
+      }
+    });
+    EXPECT_EQ(times, std::vector<int>(n_tasks, 1));
   }
 }
 

@@ -1,9 +1,9 @@
 /// AttentionBlock: first the rows are shared out to norm and rotate q and k and to store k and v.
-/// After a barrier, tasks are dealt round. With many rows a task is a tile of consecutive rows of a
-/// sequence and a key/value head, which balances the causal triangle. With few rows and long
-/// contexts that leaves threads idle, so a task is one partition of keys of such a pair, and a
-/// second barrier precedes the folding of partials. Both give the same bits: partitions are part of
-/// the canonical arithmetic.
+/// After a barrier, each thread takes the next task when it has done one. With many rows a task is
+/// a tile of consecutive rows of a sequence and a key/value head, which balances the causal
+/// triangle. With few rows and long contexts that leaves threads idle, so a task is one partition
+/// of keys of such a pair, and a second barrier precedes the folding of partials. Both give the
+/// same bits: partitions are part of the canonical arithmetic.
 
 #include <algorithm>
 #include <optional>
@@ -207,10 +207,12 @@ class AttentionBlockKernel final : public LaunchKernel {
   /// Tasks of one head are neighbours, so that threads read the same keys at about the same time.
   void attend_tiles(const Worker& worker, const RunContext& run, std::int64_t tile_rows) const {
     std::int64_t task = 0;
+    std::int64_t own = worker.index;
     for (std::int64_t kv_head = 0; kv_head < params_.n_kv_heads; ++kv_head) {
       for_each_tile(run.step, tile_rows, [&](const Tile& tile) {
-        if (task++ % worker.count == worker.index) {
+        if (task++ == own) {
           attend_tile(worker, run, tile, kv_head);
+          own = worker.next_task();
         }
       });
     }
@@ -241,13 +243,15 @@ class AttentionBlockKernel final : public LaunchKernel {
   void attend_partitions(const Worker& worker, const RunContext& run,
                          std::int64_t tile_rows) const {
     std::int64_t task = 0;
+    std::int64_t own = worker.index;
     std::int64_t n_before = 0;
     for_each_tile(run.step, tile_rows, [&](const Tile& tile) {
       for (std::int64_t partition = tile.seen.first; partition < tile.seen.end; ++partition) {
         for (std::int64_t kv_head = 0; kv_head < params_.n_kv_heads; ++kv_head) {
-          if (task++ % worker.count == worker.index) {
+          if (task++ == own) {
             attend(worker, run, tile, kv_head, partition,
                    tile_partials(run, n_before, tile, partition, kv_head));
+            own = worker.next_task();
           }
         }
       }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/cpu/core_speeds.h"
 #include "backend/cpu/launch_kernel.h"
 #include "backend/cpu/layout_choice.h"
 #include "backend/cpu/machine.h"
@@ -170,8 +171,10 @@ constexpr std::int64_t stream_bytes = 512 << 20;  // well above the last-level c
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(KernelSet kernels, int n_threads, WeightLayout layout)
-      : kernels_(std::move(kernels)), pool_(n_threads), layout_(layout) {}
+  CpuBackend(KernelSet kernels, const ThreadChoice& threads, WeightLayout layout)
+      : kernels_(std::move(kernels)),
+        pool_(threads.n_threads, threads.fixed_share),
+        layout_(layout) {}
 
   [[nodiscard]] std::string_view name() const override { return "cpu"; }
   [[nodiscard]] std::string description() const override {
@@ -208,7 +211,8 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
   }
   HEARTH_ASSIGN(auto kernels, cpu::choose_kernel_set());
   return std::make_unique<cpu::CpuBackend>(
-      std::move(kernels), options.n_threads > 0 ? options.n_threads : cpu::available_cores(),
+      std::move(kernels),
+      cpu::choose_threads(cpu::core_speeds(), cpu::available_cores(), options.n_threads),
       options.layout);
 }
 

@@ -14,7 +14,7 @@ enum class WeightLayout : std::uint8_t {
 };
 
 struct CpuOptions {
-  int n_threads = 0;  // 0: as many as the machine lets this process use
+  int n_threads = 0;  // 0: one for each core that the process may use and that is fast enough
   WeightLayout layout = WeightLayout::automatic;
 };
 

@@ -41,17 +41,12 @@ class DeltaRuleKernel final : public LaunchKernel {
       each.q = scratch.take<float>(params_.key_dim);
       each.k = scratch.take<float>(params_.key_dim);
     }
-    const std::int64_t strips_per_head = params_.value_dim / graph::state_strip;
-    const auto share = worker.share(params_.n_value_heads * strips_per_head);
-    for (std::int64_t strip = share.begin; strip < share.end;) {
-      const std::int64_t head = strip / strips_per_head;
-      const std::int64_t end = std::min(share.end, (head + 1) * strips_per_head);
-      const Strips strips{head, strip % strips_per_head, end - head * strips_per_head};
-      for (std::int64_t row = 0; row < qkv_.rows(run.step); row += rows_at_once) {
-        run_rows(run, strips, row, inputs);
-      }
-      strip = end;
-    }
+    const Pieces strips{params_.n_value_heads * strips_per_head(), strips_per_head()};
+    worker.share_out(
+        1, [&](std::int64_t) { return strips; },
+        [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+          run_strips(run, begin, end, inputs);
+        });
   }
 
   [[nodiscard]] std::int64_t private_bytes() const override {
@@ -69,6 +64,24 @@ class DeltaRuleKernel final : public LaunchKernel {
     std::int64_t first;
     std::int64_t end;
   };
+
+  [[nodiscard]] std::int64_t strips_per_head() const {
+    return params_.value_dim / graph::state_strip;
+  }
+
+  /// Strips [begin, end) of all heads.
+  void run_strips(const RunContext& run, std::int64_t begin, std::int64_t end,
+                  std::array<HeadInputs, rows_at_once>& inputs) const {
+    for (std::int64_t strip = begin; strip < end;) {
+      const std::int64_t head = strip / strips_per_head();
+      const std::int64_t stop = std::min(end, (head + 1) * strips_per_head());
+      const Strips strips{head, strip % strips_per_head(), stop - head * strips_per_head()};
+      for (std::int64_t row = 0; row < qkv_.rows(run.step); row += rows_at_once) {
+        run_rows(run, strips, row, inputs);
+      }
+      strip = stop;
+    }
+  }
 
   void run_rows(const RunContext& run, const Strips& strips, std::int64_t first_row,
                 std::array<HeadInputs, rows_at_once>& inputs) const {

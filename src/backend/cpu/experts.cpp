@@ -1,7 +1,7 @@
 /// ExpertGate and ExpertDown: products in which each row of a step has experts of its own choice.
 /// Pairs of row and slot are sorted by expert, and their activations laid side by side, so that an
-/// expert's matrix meets all its rows at once. Every thread takes its share of the panels of every
-/// expert: the work is even however the choice falls, and each result is one thread's alone.
+/// expert's matrix meets all its rows at once. The threads share out the panels of every expert:
+/// the work is even however the choice falls, and each result is one thread's alone.
 
 #include <algorithm>
 #include <optional>
@@ -156,14 +156,18 @@ class ExpertGateKernel final : public ExpertKernel {
     const auto store = gather(worker, run, scratch, [&](std::int64_t row, const auto& to) {
       prepare_row(run, own, row, to);
     });
-    const auto share = worker.share(ceil_div(n_out(), panel_rows));
-    for (std::int64_t expert = 0; expert < n_experts_; ++expert) {
-      if (own.order.n_rows_of(expert) > 0) {
-        for (std::int64_t panel = share.begin; panel < share.end; ++panel) {
-          run_panel(run, own, store, expert, panel * panel_rows);
-        }
-      }
-    }
+    const std::int64_t bytes = products_[0].row_bytes + products_[1].row_bytes;
+    worker.share_out(
+        n_experts_,
+        [&](std::int64_t expert) {
+          const std::int64_t n_rows = own.order.n_rows_of(expert);
+          return n_rows == 0 ? Pieces{0, 1} : panel_pieces(n_out(), bytes, n_rows);
+        },
+        [&](std::int64_t expert, std::int64_t begin, std::int64_t end) {
+          for (std::int64_t panel = begin; panel < end; ++panel) {
+            run_panel(run, own, store, expert, panel * panel_rows);
+          }
+        });
   }
 
  private:
@@ -237,11 +241,15 @@ class ExpertDownKernel final : public ExpertKernel {
                       input_.data(run) + pair.index * products_[0].n_in);
       }
     });
-    const auto panels = worker.share(ceil_div(n_out(), panel_rows));
-    const std::int64_t end = std::min(panels.end * panel_rows, n_out());
-    for (std::int64_t begin = panels.begin * panel_rows; begin < end; begin += chunk_) {
-      run_chunk(run, own, store, begin, std::min(chunk_, end - begin));
-    }
+    const std::int64_t n_products = input_.rows(run.step) * n_used_;
+    worker.share_out(
+        1, [&](std::int64_t) { return panel_pieces(n_out(), products_[0].row_bytes, n_products); },
+        [&](std::int64_t, std::int64_t first, std::int64_t last) {
+          const std::int64_t end = std::min(last * panel_rows, n_out());
+          for (std::int64_t begin = first * panel_rows; begin < end; begin += chunk_) {
+            run_chunk(run, own, store, begin, std::min(chunk_, end - begin));
+          }
+        });
   }
 
  private:

@@ -1,12 +1,14 @@
 #pragma once
 /// A launch bound to its kernels: what every thread of the pool runs between two barriers.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
 #include "backend/cpu/kernels/kernel_set.h"
 #include "backend/cpu/packed_weights.h"
 #include "backend/cpu/thread_pool.h"
+#include "base/checked.h"
 #include "graph/caches.h"
 #include "plan/plan.h"
 
@@ -65,6 +67,15 @@ struct ValueRef {
 /// Up to here every thread prepares the activations of all rows for itself, which is cheaper than a
 /// barrier.
 inline constexpr std::int64_t max_private_rows = 4;
+
+/// Panels of n_out weight rows, each multiplied with n_rows activation rows, as pieces to share
+/// out. A claim costs about as much as reading two kilobytes.
+inline Pieces panel_pieces(std::int64_t n_out, std::int64_t row_bytes, std::int64_t n_rows) {
+  constexpr std::int64_t min_claim_bytes = 64 << 10;
+  const std::int64_t panel_bytes = std::max<std::int64_t>(1, panel_rows * row_bytes * n_rows);
+  const std::int64_t at_least = n_rows < min_many_rows ? 1 : panels_together;
+  return {ceil_div(n_out, panel_rows), std::max(ceil_div(min_claim_bytes, panel_bytes), at_least)};
+}
 
 class LaunchKernel {
  public:

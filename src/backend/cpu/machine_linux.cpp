@@ -5,17 +5,26 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "backend/cpu/core_speeds.h"
 #include "backend/cpu/machine.h"
 
 namespace hearth::backend::cpu {
 namespace {
 
-/// Cores in the affinity mask. (std::thread::hardware_concurrency counts all of the machine with
+/// The CPUs of the affinity mask. (std::thread::hardware_concurrency counts all of the machine with
 /// glibc 2.36.)
-int cores_in_mask() {
+std::vector<int> cpus_in_mask() {
   cpu_set_t mask;
   CPU_ZERO(&mask);
-  return sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 1;
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &mask)) {
+        cpus.push_back(cpu);
+      }
+    }
+  }
+  return cpus.empty() ? std::vector{0} : cpus;
 }
 
 /// CPU quota of this process's cgroup in cores (version 2: "<quota> <period>" or "max <period>");
@@ -37,9 +46,13 @@ std::int64_t cgroup_memory() {
 }  // namespace
 
 int available_cores() {
-  const int cores = std::max(1, cores_in_mask());
+  const int cores = static_cast<int>(cpus_in_mask().size());
   const double quota = cgroup_quota();
   return quota > 0 ? std::clamp(static_cast<int>(std::floor(quota)), 1, cores) : cores;
+}
+
+std::vector<double> core_speeds() {
+  return read_core_speeds("/sys/devices", cpus_in_mask());
 }
 
 std::int64_t available_memory() {

@@ -1,6 +1,6 @@
-/// Projection: activations are normed, gated and quantized once, then each thread computes a
-/// contiguous share of the output rows of every part. With few rows each thread prepares the
-/// activations for itself, which is cheaper than a barrier.
+/// Projection: activations are normed, gated and quantized once, then the threads share out panels
+/// of the output rows of every part. With few rows each thread prepares the activations for itself,
+/// which is cheaper than a barrier.
 
 #include <algorithm>
 #include <array>
@@ -104,12 +104,27 @@ class ProjectionKernel final : public LaunchKernel {
       worker.wait_for_all();
     }
     if (gate_) {
-      run_gated(worker, run, prepared, n_rows, matmul_scratch, tile);
-    } else {
-      for (const auto& part : parts_) {
-        run_part(worker, run, prepared, n_rows, part, matmul_scratch);
-      }
+      const std::int64_t bytes = parts_[0].row_bytes + parts_[1].row_bytes;
+      worker.share_out(
+          1, [&](std::int64_t) { return panel_pieces(parts_[0].n_out, bytes, n_rows); },
+          [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+            const auto rows = rows_of_panels(begin, end, parts_[0].n_out);
+            run_gated(rows, run, prepared, n_rows, matmul_scratch, tile);
+          });
+      return;
     }
+    const auto part_at = [&](std::int64_t i) -> const Part& {
+      return parts_[static_cast<std::size_t>(i)];
+    };
+    worker.share_out(
+        std::ssize(parts_),
+        [&](std::int64_t i) {
+          return panel_pieces(part_at(i).n_out, part_at(i).row_bytes, n_rows);
+        },
+        [&](std::int64_t i, std::int64_t begin, std::int64_t end) {
+          const auto rows = rows_of_panels(begin, end, part_at(i).n_out);
+          run_part(rows, run, prepared, n_rows, part_at(i), matmul_scratch);
+        });
   }
 
   [[nodiscard]] std::int64_t shared_bytes() const override {
@@ -203,43 +218,40 @@ class ProjectionKernel final : public LaunchKernel {
     }
   }
 
-  /// This thread's weight rows: whole panels, save for the last.
-  static Worker::Range share_of_rows(const Worker& worker, std::int64_t n_out) {
-    const auto panels = worker.share(ceil_div(n_out, panel_rows));
-    return {panels.begin * panel_rows, std::min(panels.end * panel_rows, n_out)};
+  /// Weight rows of some panels: all of each, save for the last.
+  static Worker::Range rows_of_panels(std::int64_t begin, std::int64_t end, std::int64_t n_out) {
+    return {begin * panel_rows, std::min(end * panel_rows, n_out)};
   }
 
-  void run_part(const Worker& worker, const RunContext& run, const Prepared& prepared,
+  void run_part(const Worker::Range& rows, const RunContext& run, const Prepared& prepared,
                 std::int64_t n_rows, const Part& part, std::byte* scratch) const {
-    const auto share = share_of_rows(worker, part.n_out);
-    float* out = (residual_ || row_gate_ ? output_ : part.output).data(run) + share.begin;
-    multiply(run, prepared, n_rows, part, share.begin, share.end - share.begin, out, part.n_out,
+    float* out = (residual_ || row_gate_ ? output_ : part.output).data(run) + rows.begin;
+    multiply(run, prepared, n_rows, part, rows.begin, rows.end - rows.begin, out, part.n_out,
              scratch);
     if (row_gate_) {
       for (std::int64_t row = 0; row < n_rows; ++row) {
         const float factor = graph::activate(row_gate_->kind, row_gate_->value.data(run)[row]);
-        for (std::int64_t o = 0; o < share.end - share.begin; ++o) {
+        for (std::int64_t o = 0; o < rows.end - rows.begin; ++o) {
           out[row * part.n_out + o] *= factor;
         }
       }
     }
     if (residual_) {
-      const float* residual = residual_->data(run) + share.begin;
+      const float* residual = residual_->data(run) + rows.begin;
       for (std::int64_t row = 0; row < n_rows; ++row) {
-        for (std::int64_t o = 0; o < share.end - share.begin; ++o) {
+        for (std::int64_t o = 0; o < rows.end - rows.begin; ++o) {
           out[row * part.n_out + o] += residual[row * part.n_out + o];
         }
       }
     }
   }
 
-  void run_gated(const Worker& worker, const RunContext& run, const Prepared& prepared,
+  void run_gated(const Worker::Range& rows, const RunContext& run, const Prepared& prepared,
                  std::int64_t n_rows, std::byte* scratch, float* tile) const {
     const std::int64_t n_out = parts_[0].n_out;
-    const auto share = share_of_rows(worker, n_out);
     float* up_tile = tile + panel_rows * input_.desc.rows;
-    for (std::int64_t begin = share.begin; begin < share.end; begin += panel_rows) {
-      const std::int64_t n = std::min(panel_rows, share.end - begin);
+    for (std::int64_t begin = rows.begin; begin < rows.end; begin += panel_rows) {
+      const std::int64_t n = std::min(panel_rows, rows.end - begin);
       multiply(run, prepared, n_rows, parts_[0], begin, n, tile, n, scratch);
       multiply(run, prepared, n_rows, parts_[1], begin, n, up_tile, n, scratch);
       for (std::int64_t row = 0; row < n_rows; ++row) {

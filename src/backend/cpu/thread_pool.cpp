@@ -23,11 +23,13 @@ void pause_core() {
 
 void Barrier::arrive_and_wait() {
   if (n_threads_ == 1) {
+    n_claims_.store(0, std::memory_order_relaxed);
     return;
   }
   const auto generation = generation_.load(std::memory_order_relaxed);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == n_threads_) {
     arrived_.store(0, std::memory_order_relaxed);
+    n_claims_.store(0, std::memory_order_relaxed);
     generation_.store(generation + 1, std::memory_order_release);
     return;
   }
@@ -40,7 +42,8 @@ void Barrier::arrive_and_wait() {
   }
 }
 
-ThreadPool::ThreadPool(int n_threads) : n_threads_(n_threads), barrier_(n_threads) {
+ThreadPool::ThreadPool(int n_threads, double fixed_share)
+    : n_threads_(n_threads), fixed_share_(fixed_share), barrier_(n_threads) {
   HEARTH_ASSERT(n_threads >= 1);
   for (int index = 1; index < n_threads; ++index) {
     threads_.emplace_back([this, index] { work(index); });
