@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "base/fail.h"
+#include "base/format.h"
 
 namespace hearth::app {
 namespace {
@@ -46,16 +48,32 @@ std::string names_of(const std::vector<fs::path>& files) {
   return names.empty() ? "nothing" : names;
 }
 
+/// $XDG_CACHE_HOME/hearth/`name`, or below ~/.cache; empty when neither variable is set.
+fs::path cache_folder(const char* name) {
+  if (const char* base = std::getenv("XDG_CACHE_HOME"); base != nullptr && *base != '\0') {
+    return fs::path(base) / "hearth" / name;
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
+    return fs::path(home) / ".cache" / "hearth" / name;
+  }
+  return {};
+}
+
 }  // namespace
 
 fs::path model_cache() {
-  if (const char* base = std::getenv("XDG_CACHE_HOME"); base != nullptr && *base != '\0') {
-    return fs::path(base) / "hearth" / "models";
+  return cache_folder("models");
+}
+
+Result<fs::path> tile_cache_file(const fs::path& model) {
+  const auto folder = cache_folder("tiles");
+  if (folder.empty()) {
+    return fail(ErrorCode::not_found,
+                "no folder for tiles: neither XDG_CACHE_HOME nor HOME is set");
   }
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
-    return fs::path(home) / ".cache" / "hearth" / "models";
-  }
-  return {};
+  std::error_code ignored;  // then the path stays as it is
+  const auto place = std::hash<std::string>{}(fs::absolute(model, ignored).string());
+  return folder / format("{}-{:016x}.tiles", model.filename().string(), place);
 }
 
 Result<fs::path> find_model(std::string_view model, const fs::path& cache) {

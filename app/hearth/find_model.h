@@ -11,6 +11,10 @@ namespace hearth::app {
 /// ~/.cache. Empty when neither variable is set.
 std::filesystem::path model_cache();
 
+/// The file for the tiles of a model (backend/cpu/tile_cache.h), in the folder beside
+/// model_cache(). Errors: not_found when there is no such folder.
+Result<std::filesystem::path> tile_cache_file(const std::filesystem::path& model);
+
 /// The file that MODEL on the command line means: a path, or the beginning of the name of one file
 /// in `cache`, where case and punctuation do not count: "gemma3" finds "gemma-3-270m-q4_k_m.gguf".
 /// Errors: not_found, with what is there; invalid_argument when several files match.

@@ -26,6 +26,16 @@ const std::map<std::string, backend::WeightLayout> layouts{
     {"tiles", backend::WeightLayout::tiles},
     {"mapped", backend::WeightLayout::mapped}};
 
+Result<backend::TileCacheOptions> tile_cache_of(const model::Model& model) {
+  const auto& checkpoint = model.checkpoint();
+  backend::TileCacheOptions cache{.weights = &model.weights()};
+  for (std::uint32_t shard = 0; shard < checkpoint.n_shards(); ++shard) {
+    cache.model_files.emplace_back(checkpoint.shard_name(shard));
+  }
+  HEARTH_ASSIGN(cache.file, tile_cache_file(checkpoint.name()));
+  return cache;
+}
+
 }  // namespace
 
 void add_model_argument(CLI::App& app, std::string& model) {
@@ -57,6 +67,8 @@ void add_backend_options(CLI::App& app, ModelOptions& options) {
                  "(left in the file), or auto (tiles if they fit into memory)")
       ->transform(CLI::Transformer(layouts).description(""))
       ->default_str("auto");
+  app.add_flag("--tile-cache", options.keeps_tiles,
+               "Keep the tiles in a file, which the next start maps instead of making them again");
 }
 
 std::string OpenModel::device() const {
@@ -76,9 +88,11 @@ Result<OpenModel> open_model(const ModelOptions& options,
                              std::optional<model::Checkpoint> draft_head) {
   HEARTH_ASSIGN(const auto path, find_model(options.model, model_cache()));
   HEARTH_ASSIGN(auto model, model::Model::open(path, std::move(draft_head)));
-  HEARTH_ASSIGN(auto device, open_device(options.device,
-                                         {.n_threads = options.n_threads, .layout = options.layout},
-                                         model->weights()));
+  backend::CpuOptions cpu{.n_threads = options.n_threads, .layout = options.layout};
+  if (options.keeps_tiles) {
+    HEARTH_ASSIGN(cpu.tile_cache, tile_cache_of(*model));
+  }
+  HEARTH_ASSIGN(auto device, open_device(options.device, cpu, model->weights()));
   return OpenModel{std::move(model), std::move(device.backend), std::move(device.reason)};
 }
 

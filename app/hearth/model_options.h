@@ -24,13 +24,14 @@ struct ModelOptions {
   DType kv_dtype = DType::f16;
   std::string device = "auto";
   backend::WeightLayout layout = backend::WeightLayout::automatic;
+  bool keeps_tiles = false;  // in a file, for the next start
 };
 
 /// Adds the argument MODEL alone.
 void add_model_argument(CLI::App& app, std::string& model);
 /// Adds --threads and --device, of both functions. `options` must outlive `app`.
 void add_device_options(CLI::App& app, ModelOptions& options);
-/// Adds --kv-type and --weights too.
+/// Adds --kv-type, --weights and --tile-cache too.
 void add_backend_options(CLI::App& app, ModelOptions& options);
 
 /// A model on a backend. Move-only.

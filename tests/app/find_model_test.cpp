@@ -80,5 +80,14 @@ TEST_F(FindModel, LooksWhereTheRunScriptKeepsModels) {
   EXPECT_EQ(model_cache(), "/people/me/.cache/hearth/models");
 }
 
+TEST_F(FindModel, KeepsTilesOfEachFileInAFileOfItsOwn) {
+  setenv("XDG_CACHE_HOME", "/somewhere", 1);
+  const auto file = tile_cache_file("a/model.gguf").value();
+  EXPECT_EQ(file.parent_path(), "/somewhere/hearth/tiles");
+  EXPECT_THAT(file.filename().string(), testing::StartsWith("model.gguf-"));
+  EXPECT_EQ(file, tile_cache_file(fs::absolute("a/model.gguf")).value());
+  EXPECT_NE(file, tile_cache_file("b/model.gguf").value());
+}
+
 }  // namespace
 }  // namespace hearth::app

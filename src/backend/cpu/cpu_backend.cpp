@@ -1,6 +1,9 @@
 #include "backend/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +15,7 @@
 #include "backend/cpu/packed_weights.h"
 #include "backend/cpu/read_stream.h"
 #include "backend/cpu/thread_pool.h"
+#include "backend/cpu/tile_cache.h"
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -123,6 +127,16 @@ class CpuSession final : public Session {
         kernels_(kernels),
         pool_(pool) {}
 
+  /// Takes tiles from the file, or sees to it that it is written when they have been made.
+  void use_cache(const TileCacheOptions& options) {
+    cache_path_ = options.file;
+    if (const auto opened = open_cache(options.model_files); opened) {
+      cache_note_ = format("; tiles mapped from {}", cache_path_.string());
+    } else if (opened.error().code != ErrorCode::not_found) {
+      cache_note_ = format("; cache of tiles refused: {}", opened.error().message);
+    }
+  }
+
   Result<std::unique_ptr<Executable>> compile(const plan::Plan& plan) override {
     const BindContext context{kernels_, weights_, packed_, ValueMap(plan), caches_.kv.desc()};
     std::vector<std::unique_ptr<LaunchKernel>> launches;
@@ -138,6 +152,7 @@ class CpuSession final : public Session {
     grow(workspace_.shared, shared_bytes);
     workspace_.private_bytes = std::max(workspace_.private_bytes, round_up(private_bytes, 4096));
     grow(workspace_.per_thread, workspace_.private_bytes * pool_.n_threads());
+    write_cache();
     return std::make_unique<CpuExecutable>(plan, std::move(launches),
                                            ValueRef(context.values, plan.logits), caches_,
                                            workspace_, pool_);
@@ -151,13 +166,31 @@ class CpuSession final : public Session {
   }
   [[nodiscard]] std::string description() const override {
     const auto& states = caches_.states.desc();
+    const std::string weights = layout_.reason + cache_note_;
     return states.bytes() == 0
-               ? layout_.reason
-               : format("{}; {} slots of {:.1f} MiB for recurrent state", layout_.reason,
-                        states.n_slots, static_cast<double>(states.bytes_per_slot()) / (1 << 20));
+               ? weights
+               : format("{}; {} slots of {:.1f} MiB for recurrent state", weights, states.n_slots,
+                        static_cast<double>(states.bytes_per_slot()) / (1 << 20));
   }
 
  private:
+  Result<void> open_cache(std::span<const std::filesystem::path> model_files) {
+    HEARTH_ASSIGN(cache_key_, model_key(model_files));
+    HEARTH_ASSIGN(auto cache, TileCache::open(cache_path_, *cache_key_));
+    return packed_.take_from(std::move(cache));
+  }
+
+  /// Once, after the first plan, which is the largest and has bound all matrices that it reads.
+  void write_cache() {
+    if (!cache_key_ || packed_.bytes() == 0) {
+      return;
+    }
+    const auto written = TileCache::write(cache_path_, *cache_key_, packed_.all_tiles());
+    cache_note_ += written ? format("; tiles written to {}", cache_path_.string())
+                           : format("; cache of tiles not written: {}", written.error().message);
+    cache_key_.reset();
+  }
+
   const graph::WeightTable& weights_;
   LayoutChoice layout_;
   PackedWeights packed_;
@@ -165,16 +198,20 @@ class CpuSession final : public Session {
   const KernelSet& kernels_;
   ThreadPool& pool_;
   Workspace workspace_;
+  std::filesystem::path cache_path_;
+  std::optional<std::uint64_t> cache_key_;  // while the file is to be written
+  std::string cache_note_;                  // for people
 };
 
 constexpr std::int64_t stream_bytes = 512 << 20;  // well above the last-level caches of today
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(KernelSet kernels, const ThreadChoice& threads, WeightLayout layout)
+  CpuBackend(KernelSet kernels, const ThreadChoice& threads, const CpuOptions& options)
       : kernels_(std::move(kernels)),
         pool_(threads.n_threads, threads.fixed_share),
-        layout_(layout) {}
+        layout_(options.layout),
+        tile_cache_(options.tile_cache) {}
 
   [[nodiscard]] std::string_view name() const override { return "cpu"; }
   [[nodiscard]] std::string description() const override {
@@ -188,8 +225,12 @@ class CpuBackend final : public Backend {
 
   Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,
                                         const graph::CacheDescs& caches) override {
-    return std::make_unique<CpuSession>(weights, caches, kernels_, pool_,
-                                        choose_layout(layout_, weights, available_memory()));
+    auto session = std::make_unique<CpuSession>(
+        weights, caches, kernels_, pool_, choose_layout(layout_, weights, available_memory()));
+    if (tile_cache_ && tile_cache_->weights == &weights) {
+      session->use_cache(*tile_cache_);
+    }
+    return session;
   }
   Result<std::unique_ptr<ReadStream>> read_stream() override {
     return std::make_unique<CpuReadStream>(pool_.n_threads(), stream_bytes);
@@ -199,6 +240,7 @@ class CpuBackend final : public Backend {
   KernelSet kernels_;
   ThreadPool pool_;
   WeightLayout layout_;
+  std::optional<TileCacheOptions> tile_cache_;
 };
 
 }  // namespace
@@ -212,8 +254,7 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
   HEARTH_ASSIGN(auto kernels, cpu::choose_kernel_set());
   return std::make_unique<cpu::CpuBackend>(
       std::move(kernels),
-      cpu::choose_threads(cpu::core_speeds(), cpu::available_cores(), options.n_threads),
-      options.layout);
+      cpu::choose_threads(cpu::core_speeds(), cpu::available_cores(), options.n_threads), options);
 }
 
 }  // namespace hearth::backend

@@ -1,9 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "backend/backend.h"
+#include "graph/value.h"
 
 namespace hearth::backend {
 
@@ -13,9 +17,17 @@ enum class WeightLayout : std::uint8_t {
   mapped,     // matrices stay in the file mapping, and each panel is turned as it is read
 };
 
+/// A file that keeps the tiles of one model (backend/cpu/tile_cache.h).
+struct TileCacheOptions {
+  std::filesystem::path file;  // made or made anew where it does not fit
+  std::vector<std::filesystem::path> model_files;
+  const graph::WeightTable* weights = nullptr;  // sessions of others do not use it
+};
+
 struct CpuOptions {
   int n_threads = 0;  // 0: one for each core that the process may use and that is fast enough
   WeightLayout layout = WeightLayout::automatic;
+  std::optional<TileCacheOptions> tile_cache;
 };
 
 /// The CPU backend: fused launches on a persistent thread pool. Bit-equal with the reference
