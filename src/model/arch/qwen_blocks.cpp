@@ -77,7 +77,10 @@ graph::StateLayer DeltaNetParams::state() const {
 
 Result<DeltaNetParams> read_delta_net(const ArchKeys& keys, graph::HeadOrder order) {
   DeltaNetParams net;
-  net.heads.order = order;
+  // A key of few files, which says what their architecture usually implies.
+  HEARTH_ASSIGN(const auto is_tiled,
+                keys.get_or<bool>("ssm.v_head_reordered", order == graph::HeadOrder::tiled));
+  net.heads.order = is_tiled ? graph::HeadOrder::tiled : graph::HeadOrder::grouped;
   HEARTH_ASSIGN(net.conv_taps, keys.count("ssm.conv_kernel", 2, max_taps));
   HEARTH_ASSIGN(net.heads.key_dim, keys.count("ssm.state_size", 1, max_head_dim));
   HEARTH_ASSIGN(net.heads.n_key_heads, keys.count("ssm.group_count", 1, max_heads));
