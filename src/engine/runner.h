@@ -39,6 +39,8 @@ class Runner {
   Result<std::span<const float>> run(const graph::StepView& step);
   /// The same for a step of the MTP head.
   Result<std::span<const float>> run_mtp(const graph::StepView& step);
+  /// The head reads rows without guessing at what follows any: `step` has no logit rows.
+  Result<void> run_mtp_reading(const graph::StepView& step);
 
   /// See backend::Session::copy_state().
   void copy_state(std::int64_t from, std::int64_t to) { session_->copy_state(from, to); }
@@ -55,7 +57,7 @@ class Runner {
   [[nodiscard]] bool has_mtp() const { return options_.n_stored_rows > 0; }
 
  private:
-  enum class Part { trunk, mtp };
+  enum class Part { trunk, mtp, mtp_reading };
   struct Key {
     Part part;
     graph::RowBucket bucket;

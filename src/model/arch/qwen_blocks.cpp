@@ -29,6 +29,13 @@ Result<void> expect_negative(const WeightBinder& weights, WeightId rate, std::st
   return {};
 }
 
+/// x [rows, embed] -> [rows, n_kv_heads * head_dim], normed and rotated.
+ValueId keys_of(GraphBuilder& g, const QwenAttention& w, const HyperParams& params,
+                const graph::RopeParams& rotation, ValueId x) {
+  const ValueId k_in = matmul(g, x, w.projections.k, w.projections.k_bias);
+  return rope(g, rms_norm(g, k_in, w.k_norm, params.norm_eps), rotation);
+}
+
 }  // namespace
 
 Result<QwenAttention> bind_qwen_attention(WeightBinder& weights, const HyperParams& params,
@@ -50,8 +57,7 @@ ValueId qwen_attention(GraphBuilder& g, const QwenAttention& w, const HyperParam
   const ValueId projected = matmul(g, x, w.projections.q, w.projections.q_bias);
   const ValueId q_in = is_gated ? columns(g, projected, query) : projected;
   const ValueId q = rope(g, rms_norm(g, q_in, w.q_norm, params.norm_eps), rotation);
-  const ValueId k_in = matmul(g, x, w.projections.k, w.projections.k_bias);
-  const ValueId k = rope(g, rms_norm(g, k_in, w.k_norm, params.norm_eps), rotation);
+  const ValueId k = keys_of(g, w, params, rotation, x);
   const ValueId v = matmul(g, x, w.projections.v, w.projections.v_bias);
   ValueId mixed = attention(g,
                             {.layer = kv_layer,
@@ -65,6 +71,22 @@ ValueId qwen_attention(GraphBuilder& g, const QwenAttention& w, const HyperParam
         mul(g, mixed, activation(g, graph::ActivationKind::sigmoid, columns(g, projected, gate)));
   }
   return matmul(g, mixed, w.projections.output, w.projections.output_bias);
+}
+
+ValueId qwen_keys_and_values(GraphBuilder& g, const QwenAttention& w, const HyperParams& params,
+                             const graph::RopeParams& rotation, std::int64_t kv_layer, ValueId x) {
+  // Attention is what stores them. Nobody asks for what it finds, so keys ask, one head each: they
+  // take the least work. They are a value of their own, as queries are everywhere.
+  const ValueId q = keys_of(g, w, params, rotation, x);
+  const ValueId k = keys_of(g, w, params, rotation, x);
+  const ValueId v = matmul(g, x, w.projections.v, w.projections.v_bias);
+  return attention(g,
+                   {.layer = kv_layer,
+                    .n_heads = params.n_kv_heads,
+                    .n_kv_heads = params.n_kv_heads,
+                    .head_dim = params.head_dim,
+                    .scale = 1.0f},
+                   q, k, v);
 }
 
 graph::StateLayer DeltaNetParams::state() const {

@@ -107,12 +107,18 @@ class HybridModel final : public Architecture, public MtpHead {
   [[nodiscard]] Result<graph::Graph> record_mtp(const graph::WeightTable& weights,
                                                 graph::RowBucket bucket) const override {
     GraphBuilder g(weights, bucket);
-    const float eps = params_.norm_eps;
-    const ValueId token = rms_norm(g, embed(g, mtp_->embed, 1.0f), mtp_->token_norm, eps);
-    const ValueId hidden = rms_norm(g, load_rows(g, params_.embed), mtp_->hidden_norm, eps);
-    const ValueId x = matmul(g, concat(g, token, hidden), mtp_->join);  // [rows, embed]
-    const ValueId own = rms_norm(g, block(g, mtp_->block, x), mtp_->norm, eps);
+    const ValueId own =
+        rms_norm(g, block(g, mtp_->block, mtp_input(g)), mtp_->norm, params_.norm_eps);
     return g.finish(head_logits(g, mtp_->head, store_rows(g, own)));
+  }
+
+  [[nodiscard]] Result<graph::Graph> record_mtp_reading(const graph::WeightTable& weights,
+                                                        graph::RowBucket bucket) const override {
+    GraphBuilder g(weights, bucket);
+    const ValueId x = rms_norm(g, mtp_input(g), mtp_->block.mixer_norm, params_.norm_eps);
+    return g.finish(
+        select_rows(g, qwen_keys_and_values(g, std::get<QwenAttention>(mtp_->block.mixer), params_,
+                                            rotation_, mtp_->block.cache_layer, x)));
   }
 
  private:
@@ -177,6 +183,14 @@ class HybridModel final : public Architecture, public MtpHead {
     HEARTH_TRY(bind_rest(weights, traits, i, mtp.block));
     mtp_ = mtp;
     return {};
+  }
+
+  /// Token ids and stored hidden rows in, the input of the head's block out: [rows, embed].
+  ValueId mtp_input(GraphBuilder& g) const {
+    const float eps = params_.norm_eps;
+    const ValueId token = rms_norm(g, embed(g, mtp_->embed, 1.0f), mtp_->token_norm, eps);
+    const ValueId hidden = rms_norm(g, load_rows(g, params_.embed), mtp_->hidden_norm, eps);
+    return matmul(g, concat(g, token, hidden), mtp_->join);
   }
 
   /// Tokens in, the residual stream behind the last block out: [rows, embed].
