@@ -36,7 +36,11 @@ Result<std::unique_ptr<Runner>> Runner::create(const model::Model& model, backen
   }
   HEARTH_TRY(caches.check());
   try {
-    HEARTH_ASSIGN(runner->session_, backend.open(model.weights(), caches));
+    if (!backend.makes_weights()) {
+      HEARTH_ASSIGN(runner->loaded_, graph::LoadedWeights::load(model.weights()));
+    }
+    const auto& weights = backend.makes_weights() ? model.weights() : runner->loaded_.table();
+    HEARTH_ASSIGN(runner->session_, backend.open(weights, caches));
     HEARTH_TRY(runner->bucket_for(Part::trunk, options.max_rows, options.max_logit_rows));
     if (runner->has_mtp()) {
       HEARTH_TRY(runner->bucket_for(Part::mtp, options.max_rows, options.max_logit_rows));
@@ -50,6 +54,12 @@ Result<std::unique_ptr<Runner>> Runner::create(const model::Model& model, backen
         model.name(), caches.kv.bytes(), caches.states.bytes());
   }
   return runner;
+}
+
+backend::MemoryUse Runner::memory() const {
+  backend::MemoryUse use = session_->memory();
+  use.weight_bytes += loaded_.bytes();
+  return use;
 }
 
 Result<std::span<const float>> Runner::run(const graph::StepView& step) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "graph/loaded_weights.h"
 #include "model/model.h"
 
 namespace hearth::engine {
@@ -45,7 +46,8 @@ class Runner {
   /// See backend::Session::copy_state().
   void copy_state(std::int64_t from, std::int64_t to) { session_->copy_state(from, to); }
 
-  [[nodiscard]] backend::MemoryUse memory() const { return session_->memory(); }
+  /// The session's, with the weights that had to be made for it.
+  [[nodiscard]] backend::MemoryUse memory() const;
   /// One line for people: how the weights lie in memory, and why.
   [[nodiscard]] std::string layout() const { return session_->description(); }
   /// What a step of `n_rows` rows, all with logits or only one, costs.
@@ -81,6 +83,7 @@ class Runner {
   const model::Model& model_;
   plan::Options plan_options_;
   RunnerOptions options_;
+  graph::LoadedWeights loaded_;  // empty where the session makes weights itself
   std::unique_ptr<backend::Session> session_;
   std::map<Key, Compiled> buckets_;
 };
