@@ -21,6 +21,7 @@ PROGRAMS = {
     "hearth": "app/hearth/hearth",
     "hearth_gpu_test": "tests/backend/gpu/hearth_gpu_test",
     "hearth_gpu_backend_test": "tests/backend/gpu/hearth_gpu_backend_test",
+    "hearth_gpu_lost_device_test": "tests/backend/gpu/hearth_gpu_lost_device_test",
 }
 QUESTION = "What does mount do?"
 SHAPE, MIXTURE = "qwen3.5-35b-a3b", "Q4_K_M"
@@ -118,8 +119,9 @@ def main() -> int:
         report.run("build", ["cmake", "--build", BUILD, "--target", *PROGRAMS])
     place = {name: (arguments.programs / name if arguments.programs else BUILD / path) for name, path in PROGRAMS.items()}
     hearth = place["hearth"].resolve()
-    run_tests(report, place["hearth_gpu_test"].resolve(), arguments.device)
-    run_tests(report, place["hearth_gpu_backend_test"].resolve(), arguments.device)
+    for name, program in place.items():
+        if name.endswith("_test"):
+            run_tests(report, program.resolve(), arguments.device)
     report.run_json("selftest", [hearth, "selftest", "--device", arguments.device, "--json"])
     compare_answers(report, hearth, arguments.device)
     with tempfile.TemporaryDirectory() as folder:

@@ -16,7 +16,7 @@ double mebibytes(std::int64_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
 }
 
-/// Weights in memory: those of the backend, and those that the model made for itself.
+/// Weights in memory: those of the backend, and those that the model widened for itself.
 std::int64_t copied_bytes(const RunSession& session) {
   return session.engine().runner().memory().weight_bytes +
          session.open.model->copied_weight_bytes();

@@ -35,7 +35,7 @@ class Executable {
 
 /// Bytes a session occupies on its device.
 struct MemoryUse {
-  std::int64_t weight_bytes = 0;  // copied; 0 where the file mapping itself is used
+  std::int64_t weight_bytes = 0;  // copied or made; 0 where the file mapping itself is used
   std::int64_t kv_bytes = 0;
   std::int64_t state_bytes = 0;      // recurrent state, all slots, and rows kept between graphs
   std::int64_t workspace_bytes = 0;  // arena and kernel scratch, shared by all executables
@@ -89,6 +89,10 @@ class Backend {
   /// Whether a model can run here, as far as its weights tell. Errors: unsupported, which names a
   /// weight; out_of_memory.
   [[nodiscard]] virtual Result<void> check(const graph::WeightTable& weights) const = 0;
+
+  /// Whether sessions make the weights that have to be made, each when its turn comes. Otherwise
+  /// all must have their data when a session is opened (graph::LoadedWeights).
+  [[nodiscard]] virtual bool makes_weights() const { return false; }
 
   /// Brings a model onto the device: maps, uploads or repacks the weights and allocates the caches,
   /// whose descs have passed check(). Errors: out_of_memory, unsupported.

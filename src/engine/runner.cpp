@@ -36,10 +36,15 @@ Result<std::unique_ptr<Runner>> Runner::create(const model::Model& model, backen
   }
   HEARTH_TRY(caches.check());
   try {
-    HEARTH_ASSIGN(runner->session_, backend.open(model.weights(), caches));
+    if (!backend.makes_weights()) {
+      HEARTH_ASSIGN(runner->loaded_, graph::LoadedWeights::load(model.weights()));
+    }
+    const auto& weights = backend.makes_weights() ? model.weights() : runner->loaded_.table();
+    HEARTH_ASSIGN(runner->session_, backend.open(weights, caches));
     HEARTH_TRY(runner->bucket_for(Part::trunk, options.max_rows, options.max_logit_rows));
     if (runner->has_mtp()) {
       HEARTH_TRY(runner->bucket_for(Part::mtp, options.max_rows, options.max_logit_rows));
+      HEARTH_TRY(runner->bucket_for(Part::mtp_reading, options.max_rows, 1));
     }
   } catch (const std::bad_alloc&) {
     return fail(
@@ -51,6 +56,12 @@ Result<std::unique_ptr<Runner>> Runner::create(const model::Model& model, backen
   return runner;
 }
 
+backend::MemoryUse Runner::memory() const {
+  backend::MemoryUse use = session_->memory();
+  use.weight_bytes += loaded_.bytes();
+  return use;
+}
+
 Result<std::span<const float>> Runner::run(const graph::StepView& step) {
   return run(Part::trunk, step);
 }
@@ -58,6 +69,12 @@ Result<std::span<const float>> Runner::run(const graph::StepView& step) {
 Result<std::span<const float>> Runner::run_mtp(const graph::StepView& step) {
   HEARTH_ASSERT(has_mtp());
   return run(Part::mtp, step);
+}
+
+Result<void> Runner::run_mtp_reading(const graph::StepView& step) {
+  HEARTH_ASSERT(has_mtp() && step.n_logit_rows() == 0);
+  HEARTH_TRY(run(Part::mtp_reading, step));
+  return {};
 }
 
 Result<std::span<const float>> Runner::run(Part part, const graph::StepView& step) {
@@ -82,8 +99,15 @@ Result<graph::Graph> Runner::record(Part part, graph::RowBucket bucket) const {
   if (!has_mtp()) {
     return model_.record(bucket);
   }
-  return part == Part::trunk ? model_.mtp()->record_storing_trunk(model_.weights(), bucket)
-                             : model_.mtp()->record_mtp(model_.weights(), bucket);
+  switch (part) {
+    case Part::trunk:
+      return model_.mtp()->record_storing_trunk(model_.weights(), bucket);
+    case Part::mtp:
+      return model_.mtp()->record_mtp(model_.weights(), bucket);
+    case Part::mtp_reading:
+      break;
+  }
+  return model_.mtp()->record_mtp_reading(model_.weights(), bucket);
 }
 
 Result<Runner::Compiled*> Runner::bucket_for(Part part, std::int64_t n_rows,

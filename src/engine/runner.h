@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "graph/loaded_weights.h"
 #include "model/model.h"
 
 namespace hearth::engine {
@@ -39,11 +40,14 @@ class Runner {
   Result<std::span<const float>> run(const graph::StepView& step);
   /// The same for a step of the MTP head.
   Result<std::span<const float>> run_mtp(const graph::StepView& step);
+  /// The head reads rows without guessing at what follows any: `step` has no logit rows.
+  Result<void> run_mtp_reading(const graph::StepView& step);
 
   /// See backend::Session::copy_state().
   void copy_state(std::int64_t from, std::int64_t to) { session_->copy_state(from, to); }
 
-  [[nodiscard]] backend::MemoryUse memory() const { return session_->memory(); }
+  /// The session's, with the weights that had to be made for it.
+  [[nodiscard]] backend::MemoryUse memory() const;
   /// One line for people: how the weights lie in memory, and why.
   [[nodiscard]] std::string layout() const { return session_->description(); }
   /// What a step of `n_rows` rows, all with logits or only one, costs.
@@ -55,7 +59,7 @@ class Runner {
   [[nodiscard]] bool has_mtp() const { return options_.n_stored_rows > 0; }
 
  private:
-  enum class Part { trunk, mtp };
+  enum class Part { trunk, mtp, mtp_reading };
   struct Key {
     Part part;
     graph::RowBucket bucket;
@@ -79,6 +83,7 @@ class Runner {
   const model::Model& model_;
   plan::Options plan_options_;
   RunnerOptions options_;
+  graph::LoadedWeights loaded_;  // empty where the session makes weights itself
   std::unique_ptr<backend::Session> session_;
   std::map<Key, Compiled> buckets_;
 };

@@ -27,6 +27,7 @@ struct Sequence {
   std::int32_t seat = no_slot;            // among the running sequences
   std::int32_t state_slot = no_slot;      // of the state after n_computed tokens
   std::vector<std::int32_t> spare_slots;  // for the states after guesses
+  bool is_read_along = false;             // by a drafter, so that guesses can be made
   std::vector<TokenId> drafts;            // guesses at the next tokens, which the next step checks
   std::optional<FinishReason> finished;
   std::optional<Error> error;

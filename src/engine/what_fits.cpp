@@ -23,8 +23,9 @@ std::int64_t weight_bytes(const graph::WeightTable& weights) {
   std::set<const std::byte*> seen;
   std::int64_t bytes = 0;
   for (const auto& weight : weights) {
-    if (seen.insert(weight.tensor.data.data()).second) {
-      bytes += static_cast<std::int64_t>(weight.tensor.data.size());
+    const Bytes data = weight.tensor.data;  // empty where it has to be made
+    if (data.empty() || seen.insert(data.data()).second) {
+      bytes += weight.n_bytes();
     }
   }
   return bytes;

@@ -2,9 +2,12 @@
 /// What flows through a graph: activations (values) and weights, both by number.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+#include "tensor/buffer.h"
 #include "tensor/tensor_view.h"
 
 namespace hearth::graph {
@@ -36,12 +39,24 @@ struct ValueDesc {
   bool operator==(const ValueDesc&) const = default;
 };
 
+/// Where the data of a weight comes from, hence what becomes of it when nobody reads it any more.
+struct WeightOrigin {
+  bool is_mapped = false;  // a mapped file, so its pages may be dropped and come back
+  /// Makes the data, for a weight that no file has as it is needed; else empty. Thread-safe.
+  /// Errors: invalid_file for data that cannot be converted.
+  std::function<Result<Buffer>()> make{};
+};
+
 /// A weight as the model file stores it. Recorded graphs refer to it by WeightId, whatever the row
 /// bucket.
 struct Weight {
   std::string name;
-  TensorView tensor;       // borrowed, aligned for the elements of its type
-  bool is_mapped = false;  // the data is a mapped file's, so its pages may be dropped and come back
+  TensorView
+      tensor;  // borrowed, aligned for the elements of its type; no data while it can be made
+  WeightOrigin origin{};
+
+  /// Of the data, be it there or not.
+  [[nodiscard]] std::int64_t n_bytes() const;
 };
 
 using WeightTable = std::vector<Weight>;

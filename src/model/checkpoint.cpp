@@ -6,11 +6,17 @@
 
 #include "base/assert.h"
 #include "base/format.h"
+#include "model/huggingface/mtp_in_gguf.h"
 #include "model/huggingface/open.h"
 #include "quant/registry.h"
 
 namespace hearth::model {
 namespace {
+
+/// Of the vision tower and its projector, which some files have beside the language model.
+bool is_vision(std::string_view name) {
+  return name.starts_with("v.") || name.starts_with("mm.");
+}
 
 Checkpoint::Parts parts_of(formats::GgufFile opened) {
   const auto file = std::make_shared<const formats::GgufFile>(std::move(opened));
@@ -21,7 +27,12 @@ Checkpoint::Parts parts_of(formats::GgufFile opened) {
   for (const auto& entry : file->metadata().entries()) {
     HEARTH_ASSERT(parts.metadata.add_borrowed(entry));  // the reader refuses a second of a name
   }
+  std::size_t n_vision = 0;
   for (const auto& tensor : file->tensors()) {
+    if (is_vision(tensor.name)) {
+      ++n_vision;
+      continue;
+    }
     parts.tensors.push_back({.name = std::string(tensor.name),
                              .dtype = tensor.dtype,
                              .shape = tensor.shape,
@@ -32,6 +43,10 @@ Checkpoint::Parts parts_of(formats::GgufFile opened) {
     parts.shard_names.push_back(file->shard_name(shard));
   }
   parts.storage = file;
+  if (n_vision > 0) {
+    parts.notes.push_back(format("{} vision tensors (v.*, mm.*) are left out", n_vision));
+  }
+  adopt_mtp_tensors(parts);
   return parts;
 }
 

@@ -63,7 +63,8 @@ class Checkpoint {
     std::shared_ptr<const void> storage;  // keeps alive what the others borrow
   };
 
-  /// A GGUF file (of a split model, the first), which stays as it is, or a Hugging Face folder.
+  /// A GGUF file (of a split model, the first) or a Hugging Face folder. Of a GGUF file vision
+  /// tensors are left out and an MTP head gets its usual names; all else stays as it is.
   /// Errors: those of GgufFile::open and of open_huggingface_folder.
   static Result<Checkpoint> open(const std::filesystem::path& path,
                                  ExpertLayout experts = ExpertLayout::split);

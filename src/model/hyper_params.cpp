@@ -1,6 +1,10 @@
 #include "model/hyper_params.h"
 
+#include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
+#include <variant>
 
 #include "base/fail.h"
 
@@ -17,6 +21,36 @@ Failure out_of_range(const ArchKeys& keys, std::string_view name, std::int64_t v
                      std::int64_t low, std::int64_t high) {
   return fail(ErrorCode::invalid_file, "{}: {} is {}, expected {} to {}", keys.metadata().file(),
               keys.key(name), value, low, high);
+}
+
+constexpr std::string_view kv_heads_key = "attention.head_count_kv";
+
+/// The one number of heads that a list has in all layers that have any.
+Result<std::int64_t> common_kv_heads(const ArchKeys& keys, std::span<const std::int64_t> by_layer,
+                                     KvHeads kv_heads, std::int64_t n_heads) {
+  const std::int64_t most = std::ranges::max(by_layer);
+  for (std::size_t layer = 0; layer < by_layer.size(); ++layer) {
+    const std::int64_t n = by_layer[layer];
+    const std::string entry = format("{}[{}]", kv_heads_key, layer);
+    if (n > n_heads || n < (kv_heads == KvHeads::in_every_layer ? 1 : 0)) {
+      return out_of_range(keys, entry, n, kv_heads == KvHeads::in_every_layer ? 1 : 0, n_heads);
+    }
+    if (n != 0 && n != most) {
+      return fail(ErrorCode::unsupported, "{}: {} is {}, expected {} as in another layer",
+                  keys.metadata().file(), keys.key(entry), n, most);
+    }
+  }
+  if (most == 0) {
+    return fail(ErrorCode::invalid_file, "{}: {} has {} entries, all 0; expected a layer with some",
+                keys.metadata().file(), keys.key(kv_heads_key), by_layer.size());
+  }
+  return most;
+}
+
+Result<std::int64_t> read_kv_heads(const ArchKeys& keys, KvHeads kv_heads, std::int64_t n_heads) {
+  HEARTH_ASSIGN(const auto by_layer, find_kv_heads_by_layer(keys));
+  return by_layer ? common_kv_heads(keys, *by_layer, kv_heads, n_heads)
+                  : keys.count_or(kv_heads_key, n_heads, 1, n_heads);
 }
 
 }  // namespace
@@ -45,7 +79,31 @@ Result<float> ArchKeys::positive_or(std::string_view name, float fallback) const
   return value;
 }
 
-Result<HyperParams> read_hyper_params(const ArchKeys& keys, std::int64_t vocab) {
+Result<std::int64_t> read_prediction_blocks(const ArchKeys& keys) {
+  HEARTH_ASSIGN(const auto n_blocks, keys.count("block_count", 1, max_layers));
+  return keys.count_or("nextn_predict_layers", 0, 0, n_blocks - 1);
+}
+
+Result<std::optional<std::vector<std::int64_t>>> find_kv_heads_by_layer(const ArchKeys& keys) {
+  const std::string key = keys.key(kv_heads_key);
+  const auto* entry = keys.metadata().entry(key);
+  const auto* list = entry == nullptr ? nullptr : std::get_if<formats::Array>(&entry->value);
+  if (list == nullptr) {
+    return std::nullopt;
+  }
+  HEARTH_ASSIGN(const auto n_blocks, keys.count("block_count", 1, max_layers));
+  HEARTH_ASSIGN(const auto n_prediction, read_prediction_blocks(keys));
+  const std::uint64_t n_entries = list->count;
+  if (std::cmp_not_equal(n_entries, n_blocks) &&
+      std::cmp_not_equal(n_entries, n_blocks - n_prediction)) {
+    return fail(ErrorCode::invalid_file,
+                "{}: {} has {} entries, expected one for each of {} layers", keys.metadata().file(),
+                key, n_entries, n_blocks - n_prediction);
+  }
+  return keys.metadata().find_array<std::int64_t>(key);
+}
+
+Result<HyperParams> read_hyper_params(const ArchKeys& keys, std::int64_t vocab, KvHeads kv_heads) {
   HyperParams params;
   params.vocab = vocab;
   HEARTH_ASSIGN(params.n_layers, keys.count("block_count", 1, max_layers));
@@ -56,12 +114,10 @@ Result<HyperParams> read_hyper_params(const ArchKeys& keys, std::int64_t vocab) 
   HEARTH_ASSIGN(params.ffn, has_experts ? keys.count_or("feed_forward_length", 0, 0, max_features)
                                         : keys.count("feed_forward_length", 1, max_features));
   HEARTH_ASSIGN(params.n_heads, keys.count("attention.head_count", 1, max_heads));
-  HEARTH_ASSIGN(params.n_kv_heads,
-                keys.count_or("attention.head_count_kv", params.n_heads, 1, params.n_heads));
+  HEARTH_ASSIGN(params.n_kv_heads, read_kv_heads(keys, kv_heads, params.n_heads));
   if (params.n_heads % params.n_kv_heads != 0) {
     return fail(ErrorCode::invalid_file, "{}: {} is {}, expected a divisor of the {} heads",
-                keys.metadata().file(), keys.key("attention.head_count_kv"), params.n_kv_heads,
-                params.n_heads);
+                keys.metadata().file(), keys.key(kv_heads_key), params.n_kv_heads, params.n_heads);
   }
   // Older files name the head size only as the number of rotated dimensions, or not at all.
   HEARTH_ASSIGN(const auto rotated, keys.count_or("rope.dimension_count",

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "formats/gguf/metadata.h"
@@ -61,10 +63,22 @@ class ArchKeys {
   std::string prefix_;
 };
 
+/// Whether each layer has keys and values, or hybrid models may have layers without.
+enum class KvHeads { in_every_layer, in_some_layers };
+
 /// Reads and bounds the common keys. `vocab` comes from the embedding tensor.
 /// Errors: not_found for a required key, invalid_file for a value out of range; both name file and
 /// key.
-Result<HyperParams> read_hyper_params(const ArchKeys& keys, std::int64_t vocab);
+Result<HyperParams> read_hyper_params(const ArchKeys& keys, std::int64_t vocab,
+                                      KvHeads kv_heads = KvHeads::in_every_layer);
+
+/// `attention.head_count_kv` where it is a list: an entry for each layer, 0 or one number for all;
+/// blocks that predict further tokens may be left out. nullopt where it is one number or absent.
+/// Errors: invalid_file for another length.
+Result<std::optional<std::vector<std::int64_t>>> find_kv_heads_by_layer(const ArchKeys& keys);
+
+/// Blocks at the end of the file that predict further tokens and are no part of the trunk.
+Result<std::int64_t> read_prediction_blocks(const ArchKeys& keys);
 
 /// Reads rope.* into everything but pairing and freq_divisors: dimension_count, freq_base and the
 /// scaling keys (none, linear, yarn). Errors: unsupported for another scaling type.

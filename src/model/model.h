@@ -15,8 +15,8 @@
 namespace hearth::model {
 
 /// A checkpoint opened and checked: weights bound to an architecture, tokenizer, chat template.
-/// Weights stay in the mapped files, but for those that a folder has in another layout. Immutable,
-/// hence thread-safe.
+/// Weights stay in the mapped files; those that a folder has in another layout have no data yet
+/// (WeightOrigin::make). Immutable, hence thread-safe.
 class Model {
  public:
   /// `draft_head`, if given, is a multi-token-prediction head that has a file of its own
@@ -31,7 +31,7 @@ class Model {
   [[nodiscard]] std::string_view architecture() const { return architecture_name_; }
   [[nodiscard]] const HyperParams& params() const { return architecture_->params(); }
   [[nodiscard]] const graph::WeightTable& weights() const { return weights_.table; }
-  /// Bytes of weights in memory of our own, because no file has them as they are needed.
+  /// Bytes of vectors in memory of our own, because the file has them in another type.
   [[nodiscard]] std::int64_t copied_weight_bytes() const;
   [[nodiscard]] std::vector<graph::KvLayer> kv_layers() const { return architecture_->kv_layers(); }
   [[nodiscard]] std::vector<graph::StateLayer> state_layers() const {

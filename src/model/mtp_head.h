@@ -23,6 +23,10 @@ class MtpHead {
   /// The head's step: loads hidden rows, takes token ids, stores its own hidden rows, gives logits.
   [[nodiscard]] virtual Result<graph::Graph> record_mtp(const graph::WeightTable& weights,
                                                         graph::RowBucket bucket) const = 0;
+  /// The head's step where nobody wants guesses: the same keys and values, and nothing else. What
+  /// it gives means nothing.
+  [[nodiscard]] virtual Result<graph::Graph> record_mtp_reading(const graph::WeightTable& weights,
+                                                                graph::RowBucket bucket) const = 0;
 };
 
 }  // namespace hearth::model

@@ -81,6 +81,7 @@ constexpr std::array flags{
     Flag{"add_sep_token", &Vocabulary::add_separator},
     Flag{"add_space_prefix", &Vocabulary::add_space_prefix},
     Flag{"remove_extra_whitespaces", &Vocabulary::remove_extra_whitespaces},
+    Flag{"normalizer.nfc", &Vocabulary::normalize_nfc},
 };
 
 Result<void> read_flags(const Metadata& metadata, Vocabulary& vocabulary) {

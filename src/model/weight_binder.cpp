@@ -38,8 +38,7 @@ Result<graph::WeightId> WeightBinder::row(std::string_view name, std::int64_t in
   if (!quant::is_float_decodable(tensor->dtype)) {
     return no_numbers(*tensor);
   }
-  HEARTH_ASSIGN(const TensorView view, view_of(*tensor));
-  return add(*tensor, {view.dtype, as_matrix, view.data});
+  return add(*tensor, {tensor->dtype, as_matrix, tensor->mapped});
 }
 
 Result<graph::WeightId> WeightBinder::experts(std::string_view name, const Shape& shape) {
@@ -86,8 +85,7 @@ Result<std::optional<graph::WeightId>> WeightBinder::find_weights(std::string_vi
   if (!quant::is_float_decodable(tensor->dtype)) {
     return no_numbers(*tensor);
   }
-  HEARTH_ASSIGN(const TensorView view, view_of(*tensor));
-  return add(*tensor, view);
+  return add(*tensor, {tensor->dtype, shape, tensor->mapped});
 }
 
 Result<std::optional<graph::WeightId>> WeightBinder::find_numbers(std::string_view name,
@@ -116,7 +114,13 @@ Result<graph::WeightId> WeightBinder::reordered_rows(std::string_view name, std:
                                                      std::int64_t in, std::string_view part,
                                                      std::span<const std::int64_t> order) {
   HEARTH_ASSIGN(const auto whole, matrix(name, out, in));
-  const TensorView from = tensor(whole);
+  const graph::Weight& weight = bound_.table[graph::index(whole)];
+  Buffer made;
+  if (weight.origin.make) {
+    HEARTH_ASSIGN(made, weight.origin.make());
+  }
+  const TensorView from{weight.tensor.dtype, weight.tensor.shape,
+                        weight.origin.make ? Bytes(made.bytes()) : weight.tensor.data};
   const std::int64_t row_bytes = quant::row_bytes(from.dtype, in);
   const auto n_rows = static_cast<std::int64_t>(order.size());
   auto& rows = bound_.owned.emplace_back(n_rows * row_bytes);
@@ -124,8 +128,8 @@ Result<graph::WeightId> WeightBinder::reordered_rows(std::string_view name, std:
     std::copy_n(from.data.data() + order[static_cast<std::size_t>(i)] * row_bytes, row_bytes,
                 rows.bytes().data() + i * row_bytes);
   }
-  bound_.table.push_back(
-      {format("{} ({})", name, part), {from.dtype, Shape{n_rows, in}, rows.bytes()}, false});
+  bound_.table.push_back({.name = format("{} ({})", name, part),
+                          .tensor = {from.dtype, Shape{n_rows, in}, rows.bytes()}});
   return static_cast<graph::WeightId>(bound_.table.size() - 1);
 }
 
@@ -169,8 +173,13 @@ graph::WeightId WeightBinder::add(const CheckpointTensor& tensor, const TensorVi
   const auto [entry, is_new] =
       by_name_.try_emplace(tensor.name, static_cast<graph::WeightId>(bound_.table.size()));
   if (is_new) {
-    const bool is_mapped = !tensor.make && view.data.data() == tensor.mapped.data();
-    bound_.table.push_back({std::string(tensor.name), view, is_mapped});
+    graph::WeightOrigin origin;
+    if (view.data.empty()) {
+      origin.make = [&tensor] { return tensor.copy(); };
+    } else {
+      origin.is_mapped = view.data.data() == tensor.mapped.data();
+    }
+    bound_.table.push_back({std::string(tensor.name), view, std::move(origin)});
   }
   return entry->second;
 }

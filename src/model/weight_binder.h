@@ -16,8 +16,8 @@
 namespace hearth::model {
 
 /// The weights of a model, bound by canonical name with the exact shape that its metadata implies.
-/// Views borrow from the file; vectors stored in another float type than F32 are widened into
-/// `owned`, and so is whatever the checkpoint has to make first.
+/// Views borrow from the file; vectors that are not F32 in the file are widened into `owned`.
+/// Matrices that the checkpoint has to make are left to those who read them.
 struct BoundWeights {
   graph::WeightTable table;
   std::vector<Buffer> owned;
@@ -73,6 +73,7 @@ class WeightBinder {
   [[nodiscard]] Failure no_numbers(const CheckpointTensor& tensor) const;
   /// The data of a tensor as it is stored, made if it has to be.
   Result<TensorView> view_of(const CheckpointTensor& tensor);
+  /// A view without data means that it is to be made.
   graph::WeightId add(const CheckpointTensor& tensor, const TensorView& view);
 
   const Checkpoint& file_;

@@ -12,7 +12,7 @@ namespace hearth::plan {
 namespace {
 
 std::int64_t weight_bytes(const graph::WeightTable& weights, graph::WeightId id) {
-  return static_cast<std::int64_t>(weights[graph::index(id)].tensor.data.size());
+  return weights[graph::index(id)].n_bytes();
 }
 
 const graph::AttentionParams* attention_of(const Launch& launch) {

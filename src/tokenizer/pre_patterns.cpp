@@ -18,6 +18,7 @@ namespace {
 #define MARKS_AND_SLASHES R"( ?[^\s\p{L}\p{N}]+[\r\n/]*)"
 #define SPACES R"(\s*[\r\n]+|\s+(?!\S)|\s+)"
 #define GPT2 R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))"
+#define QWEN2 CONTRACTION "|" WORD R"(|\p{N}|)" MARKS_AND_NEWLINES "|" SPACES
 
 // A word in two forms, (lower | Title) and (UPPER | UPPERlower); caseless letters and marks are
 // both.
@@ -62,12 +63,14 @@ constexpr std::array pre_tokenizers{
                  .add_bos = true},
     PreTokenizer{.names = {"dbrx", "smaug-bpe", "glm4", "chatglm-bpe"},
                  .stages = {CONTRACTION "|" WORD R"(|\p{N}{1,3}|)" MARKS_AND_NEWLINES "|" SPACES}},
-    PreTokenizer{.names = {"qwen2", "deepseek-r1-qwen", "kormo", "f2llmv2", "megrez", "stablelm2",
-                           "hunyuan", "solar-open", "grok-2"},
-                 .stages = {CONTRACTION "|" WORD R"(|\p{N}|)" MARKS_AND_NEWLINES "|" SPACES}},
+    PreTokenizer{.names = {"qwen2"}, .stages = {QWEN2}, .normalize_nfc = true},
+    PreTokenizer{.names = {"deepseek-r1-qwen", "kormo", "f2llmv2", "megrez", "stablelm2", "hunyuan",
+                           "solar-open", "grok-2"},
+                 .stages = {QWEN2}},
     PreTokenizer{.names = {"qwen35"},
                  .stages = {CONTRACTION R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|)"
-                                        R"( ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|)" SPACES}},
+                                        R"( ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|)" SPACES},
+                 .normalize_nfc = true},
     PreTokenizer{.names = {"gpt-2", "phi-2", "jina-es", "jina-de", "jina-v2-es", "jina-v2-de",
                            "gigachat", "a.x-4.0", "mellum", "modern-bert", "exaone4", "mpt", "olmo",
                            "jais", "trillion", "granite-docling"},
@@ -128,6 +131,7 @@ constexpr std::array pre_tokenizers{
 #undef MARKS_AND_SLASHES
 #undef SPACES
 #undef GPT2
+#undef QWEN2
 #undef UPPER
 #undef LOWER
 #undef TITLE_WORD

@@ -16,8 +16,9 @@ struct PreTokenizer {
   /// between them are the new pieces.
   std::array<std::string_view, 6> stages;
   bool ignore_merges = false;  // a piece that is a token becomes that token, merges or not
-  bool add_bos = false;        // this and the next: unless the file says otherwise
+  bool add_bos = false;        // this and the next two: unless the file says otherwise
   bool add_separator = false;
+  bool normalize_nfc = false;
   Spelling spelling = Spelling::byte_alphabet;
 };
 

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "tokenizer/byte_pair_encoder.h"
 #include "tokenizer/end_of_generation.h"
+#include "tokenizer/nfc.h"
 #include "tokenizer/pre_patterns.h"
 #include "tokenizer/sentence_piece_encoder.h"
 #include "tokenizer/unigram_encoder.h"
@@ -24,6 +25,7 @@ struct Conventions {
   bool add_eos = false;
   bool add_separator = false;
   bool add_space_prefix = false;
+  bool normalize_nfc = false;
 };
 
 Result<Conventions> conventions_of(const Vocabulary& vocabulary) {
@@ -41,8 +43,10 @@ Result<Conventions> conventions_of(const Vocabulary& vocabulary) {
       break;
   }
   HEARTH_ASSIGN(const PreTokenizer* rule, find_pre_tokenizer(vocabulary.pre));
-  return Conventions{
-      .spelling = rule->spelling, .add_bos = rule->add_bos, .add_separator = rule->add_separator};
+  return Conventions{.spelling = rule->spelling,
+                     .add_bos = rule->add_bos,
+                     .add_separator = rule->add_separator,
+                     .normalize_nfc = rule->normalize_nfc};
 }
 
 /// The roles that the file gives, then those that go without saying as far as such tokens exist.
@@ -92,6 +96,14 @@ struct JoinedText {
   std::vector<Run> runs;  // neighbours differ in trust
 };
 
+Result<void> check_length(std::string_view text) {
+  if (text.size() > std::numeric_limits<std::int32_t>::max()) {
+    return fail(ErrorCode::invalid_argument, "a text of {} bytes, at most {} can be encoded",
+                text.size(), std::numeric_limits<std::int32_t>::max());
+  }
+  return {};
+}
+
 JoinedText join(std::span<const TextPart> parts) {
   JoinedText joined;
   for (const TextPart& part : parts) {
@@ -130,6 +142,7 @@ Result<Tokenizer> Tokenizer::create(const Vocabulary& vocabulary) {
   tokenizer.adds_eos_ = vocabulary.add_eos.value_or(usual.add_eos);
   tokenizer.adds_separator_ = vocabulary.add_separator.value_or(usual.add_separator);
   tokenizer.adds_space_prefix_ = vocabulary.add_space_prefix.value_or(usual.add_space_prefix);
+  tokenizer.normalizes_nfc_ = vocabulary.normalize_nfc.value_or(usual.normalize_nfc);
   HEARTH_ASSIGN(tokenizer.encoder_, make_encoder(vocabulary, *tokenizer.tokens_, special,
                                                  tokenizer.adds_space_prefix_));
   return tokenizer;
@@ -138,17 +151,10 @@ Result<Tokenizer> Tokenizer::create(const Vocabulary& vocabulary) {
 Result<std::vector<TokenId>> Tokenizer::encode(std::span<const TextPart> parts, Frame frame) const {
   const JoinedText joined = join(parts);
   const std::string_view text = joined.text;
-  if (text.size() > std::numeric_limits<std::int32_t>::max()) {
-    return fail(ErrorCode::invalid_argument, "a text of {} bytes, at most {} can be encoded",
-                text.size(), std::numeric_limits<std::int32_t>::max());
-  }
+  HEARTH_TRY(check_length(text));
   std::vector<TokenId> tokens;
   std::size_t plain_begin = 0;
   std::size_t at = 0;
-  const auto encode_plain_text = [&]() -> Result<void> {
-    const std::string_view plain = text.substr(plain_begin, at - plain_begin);
-    return plain.empty() ? Result<void>() : encoder_->encode(plain, tokens);
-  };
   for (auto run = joined.runs.begin(); at < text.size();) {
     if (at >= run->end) {
       ++run;
@@ -159,12 +165,12 @@ Result<std::vector<TokenId>> Tokenizer::encode(std::span<const TextPart> parts, 
       ++at;
       continue;
     }
-    HEARTH_TRY(encode_plain_text());
+    HEARTH_TRY(encode_plain(text.substr(plain_begin, at - plain_begin), tokens));
     tokens.push_back(match->token);
     at += match->length;
     plain_begin = at;
   }
-  HEARTH_TRY(encode_plain_text());
+  HEARTH_TRY(encode_plain(text.substr(plain_begin), tokens));
   if (frame == Frame::add) {
     put_in_frame(tokens);
   }
@@ -174,6 +180,18 @@ Result<std::vector<TokenId>> Tokenizer::encode(std::span<const TextPart> parts, 
 Result<std::vector<TokenId>> Tokenizer::encode(std::string_view user_text, Frame frame) const {
   const TextPart part{.text = std::string(user_text), .trusted = false};
   return encode(std::span(&part, 1), frame);
+}
+
+Result<void> Tokenizer::encode_plain(std::string_view text, std::vector<TokenId>& tokens) const {
+  if (text.empty()) {
+    return {};
+  }
+  if (!normalizes_nfc_ || is_plainly_nfc(text)) {
+    return encoder_->encode(text, tokens);
+  }
+  const std::string normalized = to_nfc(text);
+  HEARTH_TRY(check_length(normalized));
+  return encoder_->encode(normalized, tokens);
 }
 
 void Tokenizer::put_in_frame(std::vector<TokenId>& tokens) const {

@@ -34,7 +34,8 @@ class Tokenizer {
 
   /// The tokens of the parts joined. Control tokens come only from texts that lie in trusted parts
   /// (or go across several trusted neighbours); user-defined tokens come from anywhere; the longest
-  /// at the leftmost place wins. Between them, text is encoded as if there were no parts.
+  /// at the leftmost place wins. Between them, text is encoded as if there were no parts, in NFC
+  /// where the vocabulary wants that.
   /// Invalid UTF-8 becomes U+FFFD, part by part.
   /// Errors: invalid_argument for 2 GiB of text or more, or text that the vocabulary cannot
   /// express.
@@ -77,6 +78,8 @@ class Tokenizer {
  private:
   Tokenizer(std::unique_ptr<TokenTable> tokens, AddedTokens added);
 
+  [[nodiscard]] Result<void> encode_plain(std::string_view text,
+                                          std::vector<TokenId>& tokens) const;
   void put_in_frame(std::vector<TokenId>& tokens) const;
 
   std::unique_ptr<TokenTable> tokens_;  // at a fixed place, because the others borrow from it
@@ -89,6 +92,7 @@ class Tokenizer {
   bool adds_eos_ = false;
   bool adds_separator_ = false;
   bool adds_space_prefix_ = false;
+  bool normalizes_nfc_ = false;
 };
 
 }  // namespace hearth::tokenizer

@@ -102,6 +102,7 @@ struct Vocabulary {
   std::optional<bool> add_separator;
   std::optional<bool> add_space_prefix;
   std::optional<bool> remove_extra_whitespaces;
+  std::optional<bool> normalize_nfc;
 
   std::string_view precompiled_charsmap;  // the bytes of the unigram normalizer, may be empty
   std::vector<std::int32_t> suppressed;   // tokens that sampling masks

@@ -63,3 +63,72 @@ def with_chat_template(model, template):
     padding = -len(gguf_key(key, template + "{##}")) % 32
     added = gguf_key(key, template + "{#" + " " * padding + "#}")
     return GGUF_HEADER.pack(magic, version, n_tensors, n_keys + 1) + added + data[GGUF_HEADER.size :]
+
+
+class GgufFile:
+    """A GGUF file taken apart, to be written with other keys and tensors. The alignment is the usual 32."""
+
+    NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+    ALIGNMENT = 32
+
+    def __init__(self, path):
+        self.data = path.read_bytes()
+        _, _, n_tensors, n_keys = GGUF_HEADER.unpack_from(self.data)
+        self.at = GGUF_HEADER.size
+        self.keys = {}  # name: type and value, as they are stored
+        for _ in range(n_keys):
+            name = self.take_string()
+            begin = self.at
+            self.skip_value(self.take("I"))
+            self.keys[name] = self.data[begin : self.at]
+        directory = [self.take_entry() for _ in range(n_tensors)]
+        start = self.at + -self.at % self.ALIGNMENT
+        ends = [offset for _, _, offset in directory[1:]] + [len(self.data) - start]
+        self.tensors = {  # name: shape and type, and the data, padded
+            name: (head, self.data[start + offset : start + end])
+            for (name, head, offset), end in zip(directory, ends)
+        }
+
+    def take(self, code):
+        (value,) = struct.unpack_from("<" + code, self.data, self.at)
+        self.at += struct.calcsize("<" + code)
+        return value
+
+    def take_string(self):
+        length = self.take("Q")
+        self.at += length
+        return self.data[self.at - length : self.at].decode()
+
+    def skip_value(self, kind):
+        if kind == STRING:
+            self.take_string()
+        elif kind == ARRAY:
+            element, count = self.take("I"), self.take("Q")
+            for _ in range(count):
+                self.skip_value(element)
+        else:
+            self.take(self.NUMBERS[kind])
+
+    def take_entry(self):
+        name = self.take_string()
+        begin = self.at
+        n_dimensions = self.take("I")
+        self.at += 8 * n_dimensions + 4
+        return name, self.data[begin : self.at], self.take("Q")
+
+    def count(self, key):
+        return struct.unpack("<II", self.keys[key])[1]
+
+    def set_count(self, key, value):
+        self.keys[key] = struct.pack("<II", 4, value)
+
+    def write(self, path):
+        """The directory and the data in the order of `tensors`, whose last has padding too."""
+        out = GGUF_HEADER.pack(b"GGUF", 3, len(self.tensors), len(self.keys))
+        out += b"".join(gguf_string(name) + value for name, value in self.keys.items())
+        offset = 0
+        for name, (head, data) in self.tensors.items():
+            out += gguf_string(name) + head + struct.pack("<Q", offset)
+            offset += len(data)
+        out += bytes(-len(out) % self.ALIGNMENT)
+        path.write_bytes(out + b"".join(data for _, data in self.tensors.values()))

@@ -8,7 +8,10 @@
 
 #include <gtest/gtest.h>
 
+#include "backend/cpu/cpu_backend.h"
+#include "engine/runner.h"
 #include "model/convert.h"
+#include "model/model.h"
 #include "tests/engine/prompt_logits.h"
 #include "tests/formats/gguf/scratch_folder.h"
 #include "tests/model/golden_model.h"
@@ -52,6 +55,28 @@ TEST_P(Mlx, LogitsOfTheDecodedWeightsAreThoseOfMlx) {
 /// of the largest logit in models as narrow as these. Blocks in a wrong order are off by all of it.
 TEST_P(Mlx, LogitsOfTheBlocksAreThoseOfMlxWithinWhatInt8ActivationsCost) {
   EXPECT_LE(worst_difference(logits_of(folder(), golden_.prompt), golden_.logits), 0.03f);
+}
+
+/// Blocks of MLX's groups are made for the tiles and not kept beside them, but for the table of
+/// tokens, of which rows are read.
+TEST_P(Mlx, AnOpenedFolderIsInMemoryOnce) {
+  const auto model = model::Model::open(folder());
+  ASSERT_TRUE(model) << model.error().message;
+  std::int64_t matrix_bytes = 0;
+  std::int64_t embed_bytes = 0;
+  bool has_made_weights = false;
+  for (const auto& weight : (*model)->weights()) {
+    has_made_weights |= weight.origin.make != nullptr;
+    matrix_bytes += weight.tensor.shape.rank() > 1 ? weight.n_bytes() : 0;
+    embed_bytes += weight.name == "token_embd.weight" ? weight.n_bytes() : 0;
+  }
+  EXPECT_TRUE(has_made_weights);
+  const auto backend = *backend::make_cpu_backend({.n_threads = 1});
+  const auto runner =
+      Runner::create(**model, *backend, {.n_kv_blocks = 1, .max_rows = 16, .max_logit_rows = 1});
+  ASSERT_TRUE(runner) << runner.error().message;
+  const std::int64_t held = (*runner)->memory().weight_bytes + (*model)->copied_weight_bytes();
+  EXPECT_LE(held, matrix_bytes + embed_bytes + matrix_bytes / 4);  // panels that are not full
 }
 
 /// Q4_1 has the arithmetic of 4-bit groups, so that a file made of them changes no bit of a logit.

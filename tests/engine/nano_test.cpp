@@ -215,7 +215,7 @@ TEST_F(Nano, AnswersTheSameForEveryNumberOfGuesses) {
     plain = plain.empty() ? answers : plain;
     EXPECT_EQ(answers, plain) << "with " << depth << " guesses";
     const auto report = guessing->speculation().report();
-    if (depth == 1) {  // four in five as measured; chance would be one in ten thousand
+    if (depth == 1) {  // three in five as measured; chance would be one in ten thousand
       EXPECT_GT(report.n_accepted, report.n_drafted / 2);
     }
   }

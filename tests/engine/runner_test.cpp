@@ -41,9 +41,7 @@ TEST(Runner, ALlamaStepTakesFiveLaunchesPerLayerAndReadsEveryWeightOnce) {
   EXPECT_EQ(cost->n_launches, 5 * model->params().n_layers + 3);  // embedding, row selection, head
   std::int64_t bytes = 0;
   for (const auto& weight : model->weights()) {
-    bytes += weight.name == "token_embd.weight"
-                 ? 0
-                 : static_cast<std::int64_t>(weight.tensor.data.size());
+    bytes += weight.name == "token_embd.weight" ? 0 : weight.n_bytes();
   }
   EXPECT_EQ(cost->weight_bytes, bytes);
 }

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -28,6 +30,16 @@ class ModelFile {
   formats::TensorToWrite& tensor(std::string_view name) {
     return *std::find_if(tensors.begin(), tensors.end(),
                          [&](const auto& tensor) { return tensor.name == name; });
+  }
+  [[nodiscard]] bool has(std::string_view name) const {
+    return std::ranges::any_of(tensors, [&](const auto& tensor) { return tensor.name == name; });
+  }
+  void rename_key(std::string_view from, std::string_view to) {
+    formats::Metadata renamed;
+    for (const auto& entry : metadata.entries()) {
+      renamed.set(entry.key == from ? to : entry.key, entry.value);
+    }
+    metadata = std::move(renamed);
   }
   void remove(std::string_view name) {
     std::erase_if(tensors, [&](const auto& tensor) { return tensor.name == name; });

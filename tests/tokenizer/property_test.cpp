@@ -61,13 +61,21 @@ std::vector<TextPart> cut_randomly(std::string_view text, bool trusted) {
 }
 
 TEST(TokenizerProperty, DecodingGivesTheEncodedTextBack) {
-  for (const std::string_view pre : {"gpt-2", "llama-bpe", "qwen35", "deepseek-llm"}) {
+  for (const std::string_view pre : {"gpt-2", "llama-bpe", "deepseek-r1-qwen", "deepseek-llm"}) {
     const Tokenizer tokenizer = make_byte_level(pre);
     EXPECT_TRUE(rc::check([&] {
       const std::string text = any_text();
       RC_ASSERT(detokenize(tokenizer, tokenizer.encode(text).value()) == text);
     }));
   }
+}
+
+TEST(TokenizerProperty, DecodingGivesNormalizedTextBackWhereTheVocabularyNormalizes) {
+  const Tokenizer tokenizer = make_byte_level("qwen35");
+  EXPECT_TRUE(rc::check([&] {
+    const std::string text = any_text();
+    RC_ASSERT(detokenize(tokenizer, tokenizer.encode(text).value()) == to_nfc(text));
+  }));
 }
 
 TEST(TokenizerProperty, UserTextNeverYieldsAControlToken) {

@@ -1,6 +1,8 @@
 #include "tokenizer/tokenizer.h"
 
+#include <algorithm>
 #include <ctime>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -140,6 +142,28 @@ TEST(Tokenizer, InvalidBytesBecomeReplacementCharacters) {
   const Tokenizer tokenizer = SmallVocabulary::of_bytes().create().value();
   EXPECT_EQ(tokenizer.encode("a\xff\xe2\x82z").value(), bytes_as_tokens("a\ufffd\ufffdz"));
   EXPECT_EQ(encode(tokenizer, {user("\xc3"), user("\xa9")}), bytes_as_tokens("\ufffd\ufffd"));
+}
+
+TEST(Tokenizer, TextIsNormalizedBetweenAddedTokens) {
+  SmallVocabulary small = SmallVocabulary::of_bytes("qwen35");
+  const TokenId end = small.add("<|im_end|>", TokenType::control);
+  const Tokenizer tokenizer = small.create().value();
+  EXPECT_EQ(tokenizer.encode("e\u0301").value(), bytes_as_tokens("\u00e9"));
+  EXPECT_EQ(encode(tokenizer, {user("e"), trusted("\u0301")}), bytes_as_tokens("\u00e9"));
+  auto expected = bytes_as_tokens("e");
+  expected.push_back(end);
+  std::ranges::copy(bytes_as_tokens("\u0301"), std::back_inserter(expected));
+  EXPECT_EQ(encode(tokenizer, {trusted("e<|im_end|>\u0301")}), expected);
+}
+
+TEST(Tokenizer, AFileSaysWhetherTextIsNormalized) {
+  SmallVocabulary small = SmallVocabulary::of_bytes("qwen35");
+  small.vocabulary.normalize_nfc = false;
+  EXPECT_EQ(small.create().value().encode("e\u0301").value(), bytes_as_tokens("e\u0301"));
+  small = SmallVocabulary::of_bytes("gpt-2");
+  EXPECT_EQ(small.create().value().encode("e\u0301").value(), bytes_as_tokens("e\u0301"));
+  small.vocabulary.normalize_nfc = true;
+  EXPECT_EQ(small.create().value().encode("e\u0301").value(), bytes_as_tokens("\u00e9"));
 }
 
 TEST(Tokenizer, AByteWithoutATokenIsAnErrorUnlessThereIsAnUnknownToken) {

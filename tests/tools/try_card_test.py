@@ -25,6 +25,9 @@ esac
 """
 
 
+TESTS = ("hearth_gpu_test", "hearth_gpu_backend_test", "hearth_gpu_lost_device_test")
+
+
 def write(path: pathlib.Path, text: str) -> None:
     path.write_text(text)
     path.chmod(0o755)
@@ -35,7 +38,7 @@ class TryCard(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             write(folder / "hearth", HEARTH.replace("TOKEN", token))
-            for program in ("hearth_gpu_test", "hearth_gpu_backend_test"):
+            for program in TESTS:
                 write(folder / program, TEST_PROGRAM + f"exit {test_status}\n")
             file = folder / "report.json"
             done = subprocess.run([sys.executable, SCRIPT, file, "--programs", folder], capture_output=True, text=True)
@@ -53,7 +56,7 @@ class TryCard(unittest.TestCase):
     def test_says_what_failed(self):
         status, report = self.report_of("3", 1)
         self.assertEqual(status, 1)
-        self.assertEqual(report["failed"], ["hearth_gpu_test", "hearth_gpu_backend_test", "answer on cpu"])
+        self.assertEqual(report["failed"], [*TESTS, "answer on cpu"])
         answer = next(step for step in report["steps"] if step["step"] == "answer on cpu")
         self.assertEqual(answer["output"], "the tokens differ: [1, 3] on cuda, [1, 2] on cpu")
 

@@ -1,6 +1,7 @@
-"""Pictures of the model card: pictures.py MIXTURE_LOG DENSE_LOG EVALUATION.json
+"""Pictures of the model card: pictures.py MIXTURE DENSE EVALUATION.json
 
-Writes losses.png (training losses, smoothed) and experts.png (how often each expert is chosen).
+MIXTURE and DENSE are the folders that train.py wrote. Writes losses.png (losses in training, smoothed, and on
+held-out text) and experts.png (how often each expert is chosen).
 """
 
 import json
@@ -23,16 +24,20 @@ def smoothed(values: np.ndarray) -> np.ndarray:
 
 
 def losses(mixture: pathlib.Path, dense: pathlib.Path) -> None:
-    """log.tsv: step, million tokens, seconds, loss, loss of the prediction block, balance, gradient norm."""
+    """log.tsv: step, million tokens, seconds, loss, loss of the prediction block, balance, gradient norm.
+
+    heldout.tsv: the first five of these.
+    """
     figure, axes = plt.subplots(figsize=(7, 3.6))
-    for path, name, colour in ((mixture, "mixture", "tab:blue"), (dense, "dense control", "tab:orange")):
-        log = np.loadtxt(path)
+    for folder, name, colour in ((mixture, "mixture", "tab:blue"), (dense, "dense control", "tab:orange")):
+        log, held_out = np.loadtxt(folder / "log.tsv"), np.loadtxt(folder / "heldout.tsv")
         tokens = log[SMOOTHED - 1 :, 1]
-        axes.plot(tokens, smoothed(log[:, 3]), color=colour, label=f"{name}, next token")
-        axes.plot(tokens, smoothed(log[:, 4]), color=colour, linestyle=":", label=f"{name}, token after it")
+        axes.plot(tokens, smoothed(log[:, 3]), color=colour, alpha=0.4, label=f"{name}, training")
+        axes.plot(held_out[:, 1], held_out[:, 3], color=colour, label=f"{name}, held out")
+        axes.plot(held_out[:, 1], held_out[:, 4], color=colour, linestyle=":", label=f"{name}, held out, token after it")
     axes.set(xlabel="million tokens", ylabel="nats per token", ylim=(1.1, 3.2))
     axes.grid(alpha=0.3)
-    axes.legend()
+    axes.legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(places.CARD / "losses.png", dpi=90)
 

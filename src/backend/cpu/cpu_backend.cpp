@@ -122,7 +122,7 @@ class CpuSession final : public Session {
              const KernelSet& kernels, ThreadPool& pool, const LayoutChoice& layout)
       : weights_(weights),
         layout_(layout),
-        packed_(weights, kernels, pool, layout.is_tiled),
+        packed_(weights_, kernels, pool, layout.is_tiled),
         caches_(caches),
         kernels_(kernels),
         pool_(pool) {}
@@ -143,6 +143,7 @@ class CpuSession final : public Session {
     std::int64_t shared_bytes = 0;
     std::int64_t private_bytes = 0;
     for (const auto& launch : plan.launches) {
+      HEARTH_TRY(keep_rows_of(launch));
       HEARTH_ASSIGN(auto kernel, bind_launch(launch, context));
       shared_bytes = std::max(shared_bytes, kernel->shared_bytes());
       private_bytes = std::max(private_bytes, kernel->private_bytes());
@@ -191,7 +192,22 @@ class CpuSession final : public Session {
     cache_key_.reset();
   }
 
-  const graph::WeightTable& weights_;
+  /// What is read as the reference reads it has to be there.
+  Result<void> keep_rows_of(const plan::Launch& launch) {
+    const auto* single = std::get_if<plan::OpLaunch>(&launch);
+    if (single == nullptr) {
+      return {};
+    }
+    if (const auto* embed = std::get_if<graph::Embed>(&single->op)) {
+      HEARTH_TRY(packed_.keep_rows(embed->table));
+    }
+    for (const auto weight : plan::weights_read(launch)) {
+      HEARTH_TRY(packed_.keep_rows(weight));
+    }
+    return {};
+  }
+
+  graph::WeightTable weights_;  // with the data of weights that were made and kept
   LayoutChoice layout_;
   PackedWeights packed_;
   graph::HostCaches caches_;
@@ -222,6 +238,7 @@ class CpuBackend final : public Backend {
   [[nodiscard]] Result<void> check(const graph::WeightTable& /*weights*/) const override {
     return {};  // what has no kernel of its own is read in place
   }
+  [[nodiscard]] bool makes_weights() const override { return true; }
 
   Result<std::unique_ptr<Session>> open(const graph::WeightTable& weights,
                                         const graph::CacheDescs& caches) override {

@@ -22,14 +22,15 @@ namespace {
 
 Result<ExpertMatrices> bind_matrices(const graph::ExpertMatMul& product,
                                      const BindContext& context) {
-  const auto& [name, tensor, is_mapped] = context.weights[graph::index(product.weight)];
+  const auto& [name, tensor, origin] = context.weights[graph::index(product.weight)];
   if (context.kernels.matmul_for(tensor.dtype, 1) == nullptr) {
     return fail(ErrorCode::unsupported, "tensor '{}': the CPU backend cannot multiply with type {}",
                 name, quant::name(tensor.dtype));
   }
   const auto* layout = quant::integer_layout(tensor.dtype);
+  HEARTH_ASSIGN(const auto matrix, context.packed.matrix(product.weight, product.n_out));
   return ExpertMatrices{.dtype = tensor.dtype,
-                        .weights = context.packed.matrix(product.weight, product.n_out),
+                        .weights = matrix,
                         .row_bytes = quant::row_bytes(tensor.dtype, tensor.shape.back()),
                         .n_in = tensor.shape.back(),
                         .rows_per_expert = tensor.shape[1],

@@ -12,10 +12,6 @@ namespace {
 constexpr double whole_share = 0.85;
 constexpr double part_share = 0.7;
 
-std::int64_t bytes_of(const graph::Weight& weight) {
-  return static_cast<std::int64_t>(weight.tensor.data.size());
-}
-
 double gib(std::int64_t bytes) {
   return static_cast<double>(bytes) / (1 << 30);
 }
@@ -28,11 +24,17 @@ bool are_experts(const graph::Weight& weight) {
 std::int64_t choose_part(const graph::WeightTable& weights, std::int64_t limit,
                          std::vector<bool>& is_tiled) {
   std::int64_t bytes = 0;
+  // Weights that have to be made take memory of our own in any case.
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    is_tiled[i] = weights[i].origin.make != nullptr;
+    bytes += is_tiled[i] ? weights[i].n_bytes() : 0;
+  }
   for (const bool experts : {false, true}) {
     for (std::size_t i = 0; i < weights.size(); ++i) {
-      if (are_experts(weights[i]) == experts && bytes + bytes_of(weights[i]) <= limit) {
+      if (!is_tiled[i] && are_experts(weights[i]) == experts &&
+          bytes + weights[i].n_bytes() <= limit) {
         is_tiled[i] = true;
-        bytes += bytes_of(weights[i]);
+        bytes += weights[i].n_bytes();
       }
     }
   }
@@ -46,8 +48,8 @@ LayoutChoice choose_layout(WeightLayout wanted, const graph::WeightTable& weight
   std::int64_t bytes = 0;
   std::int64_t memory = all_memory;  // less what weights that are no file's have already
   for (const graph::Weight& weight : weights) {
-    bytes += bytes_of(weight);
-    memory -= weight.is_mapped ? 0 : bytes_of(weight);
+    bytes += weight.n_bytes();
+    memory -= weight.origin.is_mapped || weight.origin.make ? 0 : weight.n_bytes();
   }
   memory = std::max<std::int64_t>(memory, 1);
   if (wanted == WeightLayout::mapped) {

@@ -22,14 +22,15 @@ std::int64_t tile_bytes_of(const TensorView& tensor) {
 
 }  // namespace
 
-void PackedWeights::turn_panel(const TensorView& tensor, std::int64_t row, std::byte* tiles) const {
+void PackedWeights::turn_panel(const TensorView& tensor, Bytes rows, std::int64_t row,
+                               std::byte* tiles) const {
   const std::int64_t row_bytes = row_bytes_of(tensor);
   kernels_.interleave[static_cast<std::size_t>(tensor.dtype)](
-      tensor.data.data() + row * row_bytes, row_bytes,
-      std::min(panel_rows, tensor.shape.n_rows() - row), tensor.shape.back(), tiles);
+      rows.data() + row * row_bytes, row_bytes, std::min(panel_rows, tensor.shape.n_rows() - row),
+      tensor.shape.back(), tiles);
 }
 
-Buffer PackedWeights::make_tiles(const graph::Weight& weight) {
+Buffer PackedWeights::make_tiles(const graph::Weight& weight, Bytes rows) {
   const TensorView& tensor = weight.tensor;
   const std::int64_t row_bytes = row_bytes_of(tensor);
   const std::int64_t n_rows = tensor.shape.n_rows();
@@ -44,38 +45,53 @@ Buffer PackedWeights::make_tiles(const graph::Weight& weight) {
       const std::int64_t end = std::min(begin + piece, share.end);
       for (std::int64_t panel = begin; panel < end; ++panel) {
         const std::int64_t row = panel * panel_rows;
-        turn_panel(tensor, row, tiles.bytes().data() + row * row_bytes);
+        turn_panel(tensor, rows, row, tiles.bytes().data() + row * row_bytes);
       }
-      if (weight.is_mapped) {
+      if (weight.origin.is_mapped) {
         const std::int64_t first = begin * panel_rows;
         const std::int64_t n = std::min(end * panel_rows, n_rows) - first;
-        drop_mapped_pages(tensor.data.subspan(static_cast<std::size_t>(first * row_bytes),
-                                              static_cast<std::size_t>(n * row_bytes)));
+        drop_mapped_pages(rows.subspan(static_cast<std::size_t>(first * row_bytes),
+                                       static_cast<std::size_t>(n * row_bytes)));
       }
     }
   });
   return tiles;
 }
 
-WeightMatrix PackedWeights::matrix(graph::WeightId weight, std::int64_t piece_rows) {
-  const graph::Weight& source = weights_[graph::index(weight)];
-  const TensorView& tensor = source.tensor;
+Result<WeightMatrix> PackedWeights::matrix(graph::WeightId id, std::int64_t piece_rows) {
+  const graph::Weight& weight = weights_[graph::index(id)];
+  const TensorView& tensor = weight.tensor;
   const bool has_whole_panels = piece_rows == tensor.shape.n_rows() || piece_rows % panel_rows == 0;
-  if (!is_tiled_[graph::index(weight)] || !has_whole_panels ||
+  if (!is_tiled_[graph::index(id)] || !has_whole_panels ||
       kernels_.interleave[static_cast<std::size_t>(tensor.dtype)] == nullptr) {
-    return {tensor.data.data(), false};
+    HEARTH_TRY(keep_rows(id));
+    return WeightMatrix{tensor.data.data(), false};
   }
-  if (cache_) {
-    if (const Bytes mapped = cache_->find(source); !mapped.empty()) {
-      return {mapped.data(), true};
-    }
+  if (const Bytes mapped = cached(weight); !mapped.empty()) {
+    return WeightMatrix{mapped.data(), true};
   }
-  Buffer& tiles = tiles_[graph::index(weight)];
+  Buffer& tiles = tiles_[graph::index(id)];
   if (tiles.size() == 0) {
-    tiles = make_tiles(source);
+    Buffer made;
+    if (tensor.data.empty()) {
+      HEARTH_ASSIGN(made, weight.origin.make());
+    }
+    tiles = make_tiles(weight, made.size() > 0 ? Bytes(made.bytes()) : tensor.data);
     bytes_ += tiles.size();
   }
-  return {tiles.bytes().data(), true};
+  return WeightMatrix{tiles.bytes().data(), true};
+}
+
+Result<void> PackedWeights::keep_rows(graph::WeightId id) {
+  graph::Weight& weight = weights_[graph::index(id)];
+  if (!weight.tensor.data.empty()) {
+    return {};
+  }
+  Buffer& rows = rows_[graph::index(id)];
+  HEARTH_ASSIGN(rows, weight.origin.make());
+  weight.tensor.data = rows.bytes();
+  bytes_ += rows.size();
+  return {};
 }
 
 Result<void> PackedWeights::take_from(TileCache cache) {
@@ -89,11 +105,14 @@ Result<void> PackedWeights::take_from(TileCache cache) {
       return fail(ErrorCode::invalid_file, "tiles of tensor '{}': expected {} bytes, found {}",
                   weight.name, tile_bytes_of(tensor), mapped.size());
     }
+    if (tensor.data.empty()) {
+      continue;  // making it would take as long as making its tiles
+    }
     const std::int64_t n_panels = ceil_div(tensor.shape.n_rows(), panel_rows);
     const auto panel_bytes = static_cast<std::size_t>(panel_rows * row_bytes_of(tensor));
     std::vector<std::byte> turned(panel_bytes);
     for (const std::int64_t panel : {std::int64_t{0}, n_panels / 2, n_panels - 1}) {
-      turn_panel(tensor, panel * panel_rows, turned.data());
+      turn_panel(tensor, tensor.data, panel * panel_rows, turned.data());
       const Bytes found =
           mapped.subspan(static_cast<std::size_t>(panel) * panel_bytes, panel_bytes);
       if (!std::ranges::equal(turned, found)) {
@@ -112,10 +131,8 @@ std::vector<MatrixTiles> PackedWeights::all_tiles() const {
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     if (tiles_[i].size() > 0) {
       all.push_back({&weights_[i], tiles_[i].bytes()});
-    } else if (cache_) {
-      if (const Bytes mapped = cache_->find(weights_[i]); !mapped.empty()) {
-        all.push_back({&weights_[i], mapped});
-      }
+    } else if (const Bytes mapped = cached(weights_[i]); !mapped.empty()) {
+      all.push_back({&weights_[i], mapped});
     }
   }
   return all;

@@ -288,9 +288,11 @@ Result<std::unique_ptr<LaunchKernel>> bind_projection(const plan::Projection& pr
                   quant::name(weight.tensor.dtype));
     }
     const auto* layout = quant::integer_layout(weight.tensor.dtype);
+    HEARTH_ASSIGN(const auto matrix,
+                  context.packed.matrix(part.matmul.weight, weight.tensor.shape[0]));
     parts.push_back(
         {.dtype = weight.tensor.dtype,
-         .weights = context.packed.matrix(part.matmul.weight, weight.tensor.shape[0]),
+         .weights = matrix,
          .row_bytes = quant::row_bytes(weight.tensor.dtype, weight.tensor.shape.back()),
          .n_out = weight.tensor.shape[0],
          .bias = part.matmul.bias ? graph::f32_data(context.weights, *part.matmul.bias) : nullptr,

@@ -101,7 +101,7 @@ bool TileCache::Entry::is_of(const graph::Weight& weight) const {
 }
 
 TileCache::Entry TileCache::entry_of(const MatrixTiles& matrix, std::uint64_t offset) {
-  const auto& [name, tensor, is_mapped] = *matrix.weight;
+  const auto& [name, tensor, origin] = *matrix.weight;
   return {.name = hash_of(std::as_bytes(std::span(name))),
           .dtype = static_cast<std::uint64_t>(tensor.dtype),
           .n_rows = tensor.shape.n_rows(),

@@ -23,7 +23,7 @@ struct ProbeSize {
   std::int64_t state_dim = 128;    // of keys and values
   std::int64_t n_experts = 4;
   std::int64_t n_used = 2;
-  std::int64_t n_repeats = 1;
+  std::int64_t n_repeats = 1;  // of small layers; large ones have fewer
 };
 
 /// A model of one kind of operation: an embedding, and layers that do it with random weights of

@@ -23,9 +23,10 @@ constexpr float eps = 1e-6f;
 constexpr DType usual = quant::Q4_K::info.dtype;  // of weights that a probe is not about
 constexpr std::int64_t conv_taps = 4;
 
-void repeat(Probe& probe, const std::function<Probe::Layer()>& make_layer) {
+/// Every `share`-th of the repeats: layers of many weights take fewer.
+void repeat(Probe& probe, std::int64_t share, const std::function<Probe::Layer()>& make_layer) {
   probe.set_embedding(DType::f32);
-  for (std::int64_t i = 0; i < probe.size().n_repeats; ++i) {
+  for (std::int64_t i = 0; i < probe.size().n_repeats; i += share) {
     probe.add_layer(make_layer());
   }
 }
@@ -33,7 +34,7 @@ void repeat(Probe& probe, const std::function<Probe::Layer()>& make_layer) {
 /// x + W norm(x)
 void build_product(Probe& probe, DType dtype) {
   const std::int64_t width = probe.size().width;
-  repeat(probe, [&] {
+  repeat(probe, 1, [&] {
     const auto norm = probe.norm(width);
     const auto weight = probe.matrix(dtype, width, width);
     return [=](GraphBuilder& g, ValueId x) {
@@ -45,7 +46,7 @@ void build_product(Probe& probe, DType dtype) {
 /// x + down(silu(gate) up), as all families have it.
 void build_feed_forward(Probe& probe, DType dtype) {
   const auto [width, hidden] = std::pair(probe.size().width, probe.size().hidden);
-  repeat(probe, [&] {
+  repeat(probe, 1, [&] {
     const auto norm = probe.norm(width);
     const auto gate = probe.matrix(dtype, hidden, width);
     const auto up = probe.matrix(dtype, hidden, width);
@@ -61,7 +62,7 @@ void build_feed_forward(Probe& probe, DType dtype) {
 /// Routed experts and a shared one.
 void build_experts(Probe& probe, DType dtype) {
   const ProbeSize& size = probe.size();
-  repeat(probe, [&] {
+  repeat(probe, 8, [&] {
     const auto norm = probe.norm(size.width);
     const auto router = probe.matrix(DType::f32, size.n_experts, size.width);
     const graph::ExpertMatMul gate{probe.experts(dtype, size.hidden, size.width), 0, size.hidden};
@@ -90,7 +91,7 @@ void build_experts(Probe& probe, DType dtype) {
 void build_attention(Probe& probe, DType cache) {
   const ProbeSize& size = probe.size();
   const std::int64_t dim = size.head_dim;
-  repeat(probe, [&] {
+  repeat(probe, 1, [&] {
     const std::int64_t layer = probe.add_kv_layer(cache, {size.n_kv_heads, dim});
     const graph::AttentionParams params{.layer = layer,
                                         .n_heads = size.n_heads,
@@ -126,7 +127,7 @@ void build_recurrent(Probe& probe) {
   const std::int64_t n_heads = size.n_state_heads;
   const std::int64_t dim = size.state_dim;
   const std::int64_t channels = 2 * n_heads * dim;  // q and k of half as many heads, v
-  repeat(probe, [&] {
+  repeat(probe, 1, [&] {
     const std::int64_t layer = probe.add_state_layer({.n_heads = n_heads,
                                                       .key_dim = dim,
                                                       .value_dim = dim,
@@ -164,7 +165,7 @@ void build_recurrent(Probe& probe) {
 /// What gemma has behind its layers.
 void build_post_norm(Probe& probe) {
   const std::int64_t width = probe.size().width;
-  repeat(probe, [&] {
+  repeat(probe, 1, [&] {
     const auto norm = probe.norm(width);
     const auto post_norm = probe.norm(width);
     const auto gate = probe.matrix(usual, width, width);

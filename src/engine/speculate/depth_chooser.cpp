@@ -8,7 +8,7 @@ namespace hearth::engine {
 namespace {
 
 constexpr double fading = 0.9;     // of a sample with every later one
-constexpr double max_loss = 0.01;  // of all the time spent
+constexpr double max_loss = 0.01;  // of all the time spent, by guessing and by reading each
 /// A guess at the unknown: how often a guess is right, and what one more row adds to a step.
 constexpr double unknown_hits = 0.8;
 constexpr double unknown_row = 0.1;
@@ -45,6 +45,20 @@ std::int64_t DepthChooser::choose(std::int64_t n_sequences) {
   return 1;
 }
 
+bool DepthChooser::may_read() const {
+  return max_depth_ > 0 && reading_debt_ <= max_loss * total_seconds_;
+}
+
+void DepthChooser::record_other(double seconds) {
+  total_seconds_ += seconds;
+}
+
+void DepthChooser::record_reading(double seconds) {
+  total_seconds_ += seconds;
+  saved_seconds_ -= seconds;
+  reading_debt_ += seconds;
+}
+
 void DepthChooser::record_guesses(std::int64_t drafted, std::int64_t accepted) {
   // Nothing is known of the guesses behind the first wrong one.
   for (std::int64_t i = 0; i < std::min(drafted, accepted + 1); ++i) {
@@ -72,7 +86,9 @@ void DepthChooser::record(const DecodeStep& step) {
                                static_cast<double>(step.n_sequences);
   const double gain = plain_seconds - step.draft_seconds - step.step_seconds;
   saved_seconds_ += gain;
+  const double beyond = std::max(0.0, gain - debt_);
   debt_ = std::max(0.0, debt_ - gain);
+  reading_debt_ = std::max(0.0, reading_debt_ - beyond);
 }
 
 bool DepthChooser::is_known(std::int64_t n_rows) const {
@@ -82,6 +98,10 @@ bool DepthChooser::is_known(std::int64_t n_rows) const {
 bool DepthChooser::is_measured(std::int64_t n_rows) const {
   return static_cast<std::size_t>(n_rows) < steps_.size() &&
          steps_[static_cast<std::size_t>(n_rows)].has_samples();
+}
+
+bool DepthChooser::has_drafted() const {
+  return std::ranges::any_of(drafts_, &Average::has_samples);
 }
 
 double DepthChooser::expected_tokens(std::int64_t depth) const {
@@ -136,9 +156,11 @@ double DepthChooser::draft_seconds(std::int64_t depth) const {
 }
 
 std::int64_t DepthChooser::best_depth(std::int64_t n_sequences) const {
+  // Of what was never tried, little is risked.
+  const std::int64_t deepest = has_drafted() ? max_depth_ : 1;
   std::int64_t best = 0;
   double best_speed = 1 / step_seconds(n_sequences);
-  for (std::int64_t depth = 1; depth <= max_depth_; ++depth) {
+  for (std::int64_t depth = 1; depth <= deepest; ++depth) {
     const double speed =
         expected_tokens(depth) / (step_seconds(n_sequences * (1 + depth)) + draft_seconds(depth));
     if (speed > best_speed) {

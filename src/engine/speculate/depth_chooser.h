@@ -16,20 +16,28 @@ struct DecodeStep {
 
 /// Decides how many tokens to guess from what guessing has cost and how often guesses were right.
 /// It may be wrong for a while, but not for long: what guessing has lost against plain steps is
-/// kept below a small part of all the time spent, and nothing is guessed while it is not.
+/// kept below a small part of all the time spent, and nothing is guessed while it is not. The same
+/// goes for what drafters read of prompts and answers, which guesses have to win back first.
 class DepthChooser {
  public:
   explicit DepthChooser(std::int64_t max_depth);
 
   /// Guesses per sequence for the next step, 0 to max_depth, while n_sequences decode.
   [[nodiscard]] std::int64_t choose(std::int64_t n_sequences);
+  /// Whether the drafter may read a further sequence along, so that guesses can be made for it.
+  [[nodiscard]] bool may_read() const;
 
   /// A sequence was given `drafted` guesses, of which the first `accepted` were right.
   void record_guesses(std::int64_t drafted, std::int64_t accepted);
-  /// Steps that also read prompts are not for recording: they say nothing about decoding.
+  /// Steps that also read prompts are not for this: they say nothing about decoding.
   void record(const DecodeStep& step);
+  /// Time that went into other steps.
+  void record_other(double seconds);
+  /// Time in which the drafter only read what there was.
+  void record_reading(double seconds);
 
-  /// Seconds that guessing has saved so far, as measured; negative where it was in vain.
+  /// Seconds that guessing has saved so far, as measured, reading included; negative where it was
+  /// in vain.
   [[nodiscard]] double saved_seconds() const { return saved_seconds_; }
 
  private:
@@ -47,6 +55,7 @@ class DepthChooser {
   };
 
   [[nodiscard]] bool is_measured(std::int64_t n_rows) const;
+  [[nodiscard]] bool has_drafted() const;
   /// Well enough to compare with.
   [[nodiscard]] bool is_known(std::int64_t n_rows) const;
   /// The expected gain in tokens of `depth` guesses, plus the one token of a plain step.
@@ -62,7 +71,8 @@ class DepthChooser {
   std::vector<Average> hits_;    // 0 or 1, by place of the guess
   std::int64_t n_since_plain_ = 0;
   std::int64_t n_until_trial_ = 0;
-  double debt_ = 0;  // seconds lost and not yet won back
+  double debt_ = 0;          // seconds lost by guessing and not yet won back
+  double reading_debt_ = 0;  // the same by reading
   double total_seconds_ = 0;
   double saved_seconds_ = 0;
 };

@@ -125,6 +125,9 @@ void MtpDrafter::add_row(const Work& work, std::int32_t sequence, std::int64_t p
 }
 
 Result<void> MtpDrafter::run() {
+  if (std::ranges::none_of(work_, &Work::takes_guess)) {
+    return runner_.run_mtp_reading(step_block_.view());
+  }
   HEARTH_ASSIGN(const auto logits, runner_.run_mtp(step_block_.view()));
   const auto n_vocab = static_cast<std::size_t>(runner_.model().params().vocab);
   const auto n_usable = static_cast<std::ptrdiff_t>(runner_.model().n_usable_tokens());

@@ -5,6 +5,15 @@
 #include <utility>
 
 namespace hearth::engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
 
 Speculation::Speculation(const SpeculationOptions& options, std::unique_ptr<Drafter> drafter)
     : options_(options), drafter_(std::move(drafter)), depths_(options.max_depth) {
@@ -17,9 +26,10 @@ SpeculationReport Speculation::report() const {
   return report;
 }
 
-void Speculation::admit(const Sequence& sequence) {
+void Speculation::admit(Sequence& sequence) {
   if (drafter_) {
     drafter_->forget(sequence.seat);
+    sequence.is_read_along = !options_.is_adaptive || depths_.may_read();
   }
 }
 
@@ -31,7 +41,10 @@ Result<void> Speculation::draft(std::span<Sequence* const> running) {
       running.begin(), running.end(), [](const auto* sequence) { return sequence->is_decoding(); });
   step_ = {.n_sequences = n_decoding};
   is_typical_ = n_decoding == static_cast<std::int64_t>(running.size());
-  if (n_decoding == 0) {
+  const bool has_candidates = std::ranges::any_of(running, [](const auto* sequence) {
+    return sequence->is_decoding() && sequence->is_read_along;
+  });
+  if (!has_candidates) {
     return {};
   }
   const std::int64_t depth = options_.is_adaptive ? depths_.choose(n_decoding) : options_.max_depth;
@@ -39,19 +52,25 @@ Result<void> Speculation::draft(std::span<Sequence* const> running) {
   for (auto* sequence : running) {
     // A step yields one token beyond the guesses that were right.
     const std::int64_t room = sequence->limit - static_cast<std::int64_t>(sequence->tokens.size());
-    if (const std::int64_t n = std::min(depth, room - 1); sequence->is_decoding() && n > 0) {
+    const std::int64_t n = std::min(depth, room - 1);
+    if (sequence->is_decoding() && sequence->is_read_along && n > 0) {
       tasks_.push_back(task_of(*sequence, n));
     }
   }
-  if (tasks_.empty()) {
-    return {};
-  }
-  const auto start = std::chrono::steady_clock::now();
+  return tasks_.empty() ? Result<void>() : run_drafter();
+}
+
+Result<void> Speculation::run_drafter() {
+  const auto start = Clock::now();
   HEARTH_ASSIGN(const auto n_late, drafter_->draft(tasks_));
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-  step_.draft_seconds = time.count();
-  report_.draft_seconds += time.count();
-  is_typical_ = is_typical_ && n_late == 0;
+  const double seconds = seconds_since(start);
+  report_.draft_seconds += seconds;
+  if (n_late == 0) {
+    step_.draft_seconds = seconds;
+  } else {  // most of it went into reading
+    depths_.record_reading(seconds);
+    is_typical_ = false;
+  }
   return {};
 }
 
@@ -61,11 +80,16 @@ Result<void> Speculation::follow(std::span<Sequence* const> running) {
   }
   tasks_.clear();
   for (auto* sequence : running) {
-    if (sequence->is_running()) {
+    if (sequence->is_running() && sequence->is_read_along) {
       tasks_.push_back(task_of(*sequence, 0));
     }
   }
-  return drafter_->follow(tasks_);
+  const auto start = Clock::now();
+  HEARTH_TRY(drafter_->follow(tasks_));
+  const double seconds = seconds_since(start);
+  report_.draft_seconds += seconds;
+  depths_.record_reading(seconds);
+  return {};
 }
 
 DraftTask Speculation::task_of(Sequence& sequence, std::int64_t depth) {
@@ -93,6 +117,8 @@ void Speculation::record_step(double seconds) {
   step_.step_seconds = seconds;
   if (is_typical_) {
     depths_.record(step_);
+  } else {
+    depths_.record_other(step_.draft_seconds + seconds);
   }
 }
 

@@ -22,8 +22,8 @@ struct SpeculationReport {
   std::int64_t n_steps = 0;     // that checked guesses
   std::int64_t n_drafted = 0;   // guesses
   std::int64_t n_accepted = 0;  // right ones
-  double draft_seconds = 0;
-  double saved_seconds = 0;  // against plain steps, as measured; negative if it was in vain
+  double draft_seconds = 0;     // of the drafter, what it only read included
+  double saved_seconds = 0;     // against plain steps, as measured; negative if it was in vain
 };
 
 /// The engine's side of guessing: has guesses made for sequences that decode, and learns from what
@@ -37,8 +37,8 @@ class Speculation {
   [[nodiscard]] std::int64_t max_depth() const { return options_.max_depth; }
   [[nodiscard]] SpeculationReport report() const;
 
-  /// A sequence has taken its seat.
-  void admit(const Sequence& sequence);
+  /// A sequence has taken its seat; decides whether guesses will be made for it.
+  void admit(Sequence& sequence);
 
   /// Fills the drafts of those that decode, with no more than an answer may still take.
   /// Errors: the device failed.
@@ -58,6 +58,8 @@ class Speculation {
 
  private:
   static DraftTask task_of(Sequence& sequence, std::int64_t depth);
+  /// Guesses for the tasks, and how long they took.
+  Result<void> run_drafter();
 
   SpeculationOptions options_;
   std::unique_ptr<Drafter> drafter_;

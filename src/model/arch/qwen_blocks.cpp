@@ -29,6 +29,13 @@ Result<void> expect_negative(const WeightBinder& weights, WeightId rate, std::st
   return {};
 }
 
+/// x [rows, embed] -> [rows, n_kv_heads * head_dim], normed and rotated.
+ValueId keys_of(GraphBuilder& g, const QwenAttention& w, const HyperParams& params,
+                const graph::RopeParams& rotation, ValueId x) {
+  const ValueId k_in = matmul(g, x, w.projections.k, w.projections.k_bias);
+  return rope(g, rms_norm(g, k_in, w.k_norm, params.norm_eps), rotation);
+}
+
 }  // namespace
 
 Result<QwenAttention> bind_qwen_attention(WeightBinder& weights, const HyperParams& params,
@@ -50,8 +57,7 @@ ValueId qwen_attention(GraphBuilder& g, const QwenAttention& w, const HyperParam
   const ValueId projected = matmul(g, x, w.projections.q, w.projections.q_bias);
   const ValueId q_in = is_gated ? columns(g, projected, query) : projected;
   const ValueId q = rope(g, rms_norm(g, q_in, w.q_norm, params.norm_eps), rotation);
-  const ValueId k_in = matmul(g, x, w.projections.k, w.projections.k_bias);
-  const ValueId k = rope(g, rms_norm(g, k_in, w.k_norm, params.norm_eps), rotation);
+  const ValueId k = keys_of(g, w, params, rotation, x);
   const ValueId v = matmul(g, x, w.projections.v, w.projections.v_bias);
   ValueId mixed = attention(g,
                             {.layer = kv_layer,
@@ -67,6 +73,22 @@ ValueId qwen_attention(GraphBuilder& g, const QwenAttention& w, const HyperParam
   return matmul(g, mixed, w.projections.output, w.projections.output_bias);
 }
 
+ValueId qwen_keys_and_values(GraphBuilder& g, const QwenAttention& w, const HyperParams& params,
+                             const graph::RopeParams& rotation, std::int64_t kv_layer, ValueId x) {
+  // Attention is what stores them. Nobody asks for what it finds, so keys ask, one head each: they
+  // take the least work. They are a value of their own, as queries are everywhere.
+  const ValueId q = keys_of(g, w, params, rotation, x);
+  const ValueId k = keys_of(g, w, params, rotation, x);
+  const ValueId v = matmul(g, x, w.projections.v, w.projections.v_bias);
+  return attention(g,
+                   {.layer = kv_layer,
+                    .n_heads = params.n_kv_heads,
+                    .n_kv_heads = params.n_kv_heads,
+                    .head_dim = params.head_dim,
+                    .scale = 1.0f},
+                   q, k, v);
+}
+
 graph::StateLayer DeltaNetParams::state() const {
   return {.n_heads = heads.n_value_heads,
           .key_dim = heads.key_dim,
@@ -77,7 +99,10 @@ graph::StateLayer DeltaNetParams::state() const {
 
 Result<DeltaNetParams> read_delta_net(const ArchKeys& keys, graph::HeadOrder order) {
   DeltaNetParams net;
-  net.heads.order = order;
+  // A key of few files, which says what their architecture usually implies.
+  HEARTH_ASSIGN(const auto is_tiled,
+                keys.get_or<bool>("ssm.v_head_reordered", order == graph::HeadOrder::tiled));
+  net.heads.order = is_tiled ? graph::HeadOrder::tiled : graph::HeadOrder::grouped;
   HEARTH_ASSIGN(net.conv_taps, keys.count("ssm.conv_kernel", 2, max_taps));
   HEARTH_ASSIGN(net.heads.key_dim, keys.count("ssm.state_size", 1, max_head_dim));
   HEARTH_ASSIGN(net.heads.n_key_heads, keys.count("ssm.group_count", 1, max_heads));

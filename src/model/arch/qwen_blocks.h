@@ -26,6 +26,10 @@ Result<QwenAttention> bind_qwen_attention(WeightBinder& weights, const HyperPara
 ValueId qwen_attention(GraphBuilder& g, const QwenAttention& w, const HyperParams& params,
                        const graph::RopeParams& rotation, std::int64_t kv_layer, ValueId x);
 
+/// Stores the keys and values that qwen_attention() would; what it returns means nothing.
+ValueId qwen_keys_and_values(GraphBuilder& g, const QwenAttention& w, const HyperParams& params,
+                             const graph::RopeParams& rotation, std::int64_t kv_layer, ValueId x);
+
 /// Numbers of the gated delta net, without the layer.
 struct DeltaNetParams {
   graph::DeltaRuleParams heads;

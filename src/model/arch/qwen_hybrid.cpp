@@ -1,5 +1,6 @@
 #include "model/arch/qwen_hybrid.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 #include <variant>
@@ -30,7 +31,12 @@ Result<graph::RopeParams> read_rotation(const ArchKeys& keys, const HyperParams&
   HEARTH_ASSIGN(auto rotation, read_rope(keys, params));
   rotation.pairing = graph::RopePairing::half_split;
   if (has_sections) {
-    constexpr std::string_view name = "rope.dimension_sections";
+    // The first name is the usual one; files that also have the vision tower may have the other.
+    const std::string_view name =
+        keys.metadata().entry(keys.key("rope.dimension_sections")) == nullptr &&
+                keys.metadata().entry(keys.key("mrope_sections")) != nullptr
+            ? "mrope_sections"
+            : "rope.dimension_sections";
     HEARTH_ASSIGN(const auto sections, keys.metadata().get_array<std::int32_t>(keys.key(name)));
     const auto n_pairs = std::accumulate(sections.begin(), sections.end(), std::int64_t{0});
     const bool is_negative = std::any_of(sections.begin(), sections.end(),
@@ -52,8 +58,8 @@ class HybridModel final : public Architecture, public MtpHead {
     const ArchKeys keys(weights.file().metadata(), traits.name);
     auto model = std::make_unique<HybridModel>();
     HEARTH_ASSIGN(const auto vocab, vocab_rows(weights.file()));
-    HEARTH_ASSIGN(model->params_, read_hyper_params(keys, vocab));
-    HEARTH_ASSIGN(const auto n_prediction, read_prediction_blocks(keys, model->params_.n_layers));
+    HEARTH_ASSIGN(model->params_, read_hyper_params(keys, vocab, KvHeads::in_some_layers));
+    HEARTH_ASSIGN(const auto n_prediction, read_prediction_blocks(keys));
     model->params_.n_layers -= n_prediction;
     HEARTH_ASSIGN(model->rotation_, read_rotation(keys, model->params_, traits.has_rope_sections));
     HEARTH_ASSIGN(model->net_, read_delta_net(keys, traits.order));
@@ -101,12 +107,18 @@ class HybridModel final : public Architecture, public MtpHead {
   [[nodiscard]] Result<graph::Graph> record_mtp(const graph::WeightTable& weights,
                                                 graph::RowBucket bucket) const override {
     GraphBuilder g(weights, bucket);
-    const float eps = params_.norm_eps;
-    const ValueId token = rms_norm(g, embed(g, mtp_->embed, 1.0f), mtp_->token_norm, eps);
-    const ValueId hidden = rms_norm(g, load_rows(g, params_.embed), mtp_->hidden_norm, eps);
-    const ValueId x = matmul(g, concat(g, token, hidden), mtp_->join);  // [rows, embed]
-    const ValueId own = rms_norm(g, block(g, mtp_->block, x), mtp_->norm, eps);
+    const ValueId own =
+        rms_norm(g, block(g, mtp_->block, mtp_input(g)), mtp_->norm, params_.norm_eps);
     return g.finish(head_logits(g, mtp_->head, store_rows(g, own)));
+  }
+
+  [[nodiscard]] Result<graph::Graph> record_mtp_reading(const graph::WeightTable& weights,
+                                                        graph::RowBucket bucket) const override {
+    GraphBuilder g(weights, bucket);
+    const ValueId x = rms_norm(g, mtp_input(g), mtp_->block.mixer_norm, params_.norm_eps);
+    return g.finish(
+        select_rows(g, qwen_keys_and_values(g, std::get<QwenAttention>(mtp_->block.mixer), params_,
+                                            rotation_, mtp_->block.cache_layer, x)));
   }
 
  private:
@@ -173,6 +185,14 @@ class HybridModel final : public Architecture, public MtpHead {
     return {};
   }
 
+  /// Token ids and stored hidden rows in, the input of the head's block out: [rows, embed].
+  ValueId mtp_input(GraphBuilder& g) const {
+    const float eps = params_.norm_eps;
+    const ValueId token = rms_norm(g, embed(g, mtp_->embed, 1.0f), mtp_->token_norm, eps);
+    const ValueId hidden = rms_norm(g, load_rows(g, params_.embed), mtp_->hidden_norm, eps);
+    return matmul(g, concat(g, token, hidden), mtp_->join);
+  }
+
   /// Tokens in, the residual stream behind the last block out: [rows, embed].
   ValueId trunk(GraphBuilder& g) const {
     ValueId x = embed(g, ends_.embed, 1.0f);
@@ -234,22 +254,14 @@ Result<DeltaNetProjections> bind_separate_projections(WeightBinder& weights,
   return in;
 }
 
-Result<std::int64_t> read_prediction_blocks(const ArchKeys& keys, std::int64_t block_count) {
-  return keys.count_or("nextn_predict_layers", 0, 0, block_count - 1);
-}
+namespace {
 
-Result<std::vector<bool>> read_recurrent_layers(const ArchKeys& keys, std::int64_t n_layers) {
+/// The flags of `attention.recurrent_layers`, as bools or as numbers; nullopt without that key.
+Result<std::optional<std::vector<bool>>> find_recurrent_flags(const ArchKeys& keys,
+                                                              std::int64_t n_layers) {
   constexpr std::string_view name = "attention.recurrent_layers";
-  constexpr std::int64_t usual_interval = 4;
-  const auto* entry = keys.metadata().entry(keys.key(name));
-  std::vector<bool> is_recurrent(static_cast<std::size_t>(n_layers));
-  if (entry == nullptr) {
-    HEARTH_ASSIGN(const auto interval,
-                  keys.count_or("full_attention_interval", usual_interval, 1, n_layers + 1));
-    for (std::int64_t i = 0; i < n_layers; ++i) {
-      is_recurrent[static_cast<std::size_t>(i)] = (i + 1) % interval != 0;
-    }
-    return is_recurrent;
+  if (keys.metadata().entry(keys.key(name)) == nullptr) {
+    return std::nullopt;
   }
   const auto flags = keys.metadata().get_array<bool>(keys.key(name));
   const auto numbers = keys.metadata().get_array<std::int64_t>(keys.key(name));
@@ -257,15 +269,53 @@ Result<std::vector<bool>> read_recurrent_layers(const ArchKeys& keys, std::int64
     return Failure(flags.error());
   }
   const std::size_t n_entries = flags ? flags->size() : numbers->size();
-  if (n_entries < is_recurrent.size()) {
+  if (std::cmp_less(n_entries, n_layers)) {
     return fail(ErrorCode::invalid_file,
                 "{}: {} has {} entries, expected one for each of {} layers", keys.metadata().file(),
                 keys.key(name), n_entries, n_layers);
   }
+  std::vector<bool> is_recurrent(static_cast<std::size_t>(n_layers));
   for (std::size_t i = 0; i < is_recurrent.size(); ++i) {
     is_recurrent[i] = flags ? (*flags)[i] : (*numbers)[i] != 0;
   }
   return is_recurrent;
+}
+
+/// All but every n-th.
+Result<std::vector<bool>> read_interval(const ArchKeys& keys, std::int64_t n_layers) {
+  constexpr std::int64_t usual_interval = 4;
+  HEARTH_ASSIGN(const auto interval,
+                keys.count_or("full_attention_interval", usual_interval, 1, n_layers + 1));
+  std::vector<bool> is_recurrent(static_cast<std::size_t>(n_layers));
+  for (std::int64_t i = 0; i < n_layers; ++i) {
+    is_recurrent[static_cast<std::size_t>(i)] = (i + 1) % interval != 0;
+  }
+  return is_recurrent;
+}
+
+}  // namespace
+
+Result<std::vector<bool>> read_recurrent_layers(const ArchKeys& keys, std::int64_t n_layers) {
+  HEARTH_ASSIGN(auto is_recurrent, find_recurrent_flags(keys, n_layers));
+  HEARTH_ASSIGN(const auto kv_heads, find_kv_heads_by_layer(keys));
+  const bool has_interval = keys.metadata().entry(keys.key("full_attention_interval")) != nullptr;
+  if (!is_recurrent && kv_heads && !has_interval && std::ranges::count(*kv_heads, 0) > 0) {
+    is_recurrent.emplace();
+    for (std::int64_t i = 0; i < n_layers; ++i) {
+      is_recurrent->push_back((*kv_heads)[static_cast<std::size_t>(i)] == 0);
+    }
+  } else if (!is_recurrent) {
+    HEARTH_ASSIGN(is_recurrent, read_interval(keys, n_layers));
+  }
+  for (std::size_t i = 0; kv_heads && i < kv_heads->size(); ++i) {
+    const bool has_attention = i >= is_recurrent->size() || !(*is_recurrent)[i];
+    if (has_attention && (*kv_heads)[i] == 0) {
+      return fail(ErrorCode::invalid_file, "{}: {}[{}] is 0, expected {} for a layer of attention",
+                  keys.metadata().file(), keys.key("attention.head_count_kv"), i,
+                  std::ranges::max(*kv_heads));
+    }
+  }
+  return *std::move(is_recurrent);
 }
 
 }  // namespace hearth::model

@@ -29,11 +29,9 @@ Result<DeltaNetProjections> bind_separate_projections(WeightBinder& weights,
                                                       const DeltaNetParams& net,
                                                       std::int64_t layer);
 
-/// Blocks at the end of the file that predict further tokens and are no part of the trunk, of the
-/// `block_count` that the file has.
-Result<std::int64_t> read_prediction_blocks(const ArchKeys& keys, std::int64_t block_count);
-
-/// Which layers of the trunk are recurrent: a list, or all but every n-th.
+/// Which layers of the trunk are recurrent: those of a list, all but every n-th, or those without
+/// heads of keys and values.
+/// Errors: invalid_file for a list of another length, and for a layer of attention without heads.
 Result<std::vector<bool>> read_recurrent_layers(const ArchKeys& keys, std::int64_t n_layers);
 
 }  // namespace hearth::model

@@ -248,4 +248,9 @@ Result<const Family*> find_family(const Config& config) {
               config.text.place(), formats::in_quotes(type), known);
 }
 
+const Family* find_family_of_architecture(std::string_view architecture) {
+  const auto* found = std::ranges::find(families, architecture, &Family::architecture);
+  return found == families.end() ? nullptr : found;
+}
+
 }  // namespace hearth::model

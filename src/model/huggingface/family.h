@@ -78,4 +78,7 @@ struct Family {
 /// Errors: unsupported, with the list of known ones.
 Result<const Family*> find_family(const Config& config);
 
+/// By general.architecture; nullptr for one that has no folders.
+const Family* find_family_of_architecture(std::string_view architecture);
+
 }  // namespace hearth::model

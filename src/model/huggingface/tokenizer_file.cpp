@@ -14,6 +14,7 @@
 #include "model/huggingface/scored_merges.h"
 #include "model/huggingface/tokenizer_pipeline.h"
 #include "tokenizer/byte_alphabet.h"
+#include "tokenizer/pre_patterns.h"
 #include "tokenizer/vocabulary.h"
 
 namespace hearth::model {
@@ -201,10 +202,10 @@ Result<FolderTokenizer> read_tokenizer(const JsonObject& file,
 
   FolderTokenizer tokenizer{.kind = pipeline.is_byte_level ? "gpt2" : "llama",
                             .pre = std::move(pipeline.pre),
+                            .normalizes_nfc = pipeline.normalizes_nfc,
                             .adds_space_prefix = pipeline.adds_space_prefix,
                             .begin_token = frame.begin,
-                            .end_token = frame.end,
-                            .notes = std::move(pipeline.notes)};
+                            .end_token = frame.end};
   tokenizer.tokens.resize(static_cast<std::size_t>(n_rows));
   HEARTH_TRY(place_vocabulary(file, model, byte_fallback.value_or(false), tokenizer.tokens));
   HEARTH_ASSIGN(const auto added, read_added_tokens(file, extra_tokens));
@@ -221,6 +222,16 @@ Result<FolderTokenizer> read_tokenizer(const JsonObject& file,
   }
   return tokenizer;
 }
+
+namespace {
+
+/// Whether files with this pre-tokenizer mean text in NFC without saying so.
+bool implies_nfc(const FolderTokenizer& tokenizer) {
+  const auto rule = tokenizer::find_pre_tokenizer(tokenizer.pre);
+  return tokenizer.kind == "gpt2" && rule && (*rule)->normalize_nfc;
+}
+
+}  // namespace
 
 void set_tokenizer_keys(const FolderTokenizer& tokenizer, formats::Metadata& metadata) {
   std::vector<std::string_view> texts;
@@ -243,6 +254,9 @@ void set_tokenizer_keys(const FolderTokenizer& tokenizer, formats::Metadata& met
     metadata.set("tokenizer.ggml.add_space_prefix", tokenizer.adds_space_prefix);
   } else {
     metadata.set_array("tokenizer.ggml.merges", std::span<const std::string>(tokenizer.merges));
+  }
+  if (tokenizer.normalizes_nfc != implies_nfc(tokenizer)) {
+    metadata.set("tokenizer.ggml.normalizer.nfc", tokenizer.normalizes_nfc);
   }
   metadata.set("tokenizer.ggml.add_bos_token", is_id(tokenizer.begin_token));
   metadata.set("tokenizer.ggml.add_eos_token", is_id(tokenizer.end_token));

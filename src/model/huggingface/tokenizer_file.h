@@ -23,6 +23,7 @@ struct FolderTokenizer {
   std::string pre;   // tokenizer.ggml.pre; empty where the kind has none
   std::vector<FolderToken> tokens;
   std::vector<std::string> merges;  // "left right"
+  bool normalizes_nfc = false;
   bool adds_space_prefix = false;
   // What its post-processor puts around a text; negative: nothing.
   std::int64_t begin_token = -1;

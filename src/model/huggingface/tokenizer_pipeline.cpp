@@ -57,8 +57,7 @@ bool replaces_spaces(const json& step) {
 Result<void> read_normalizer(const JsonObject& file, Pipeline& pipeline, bool& shows_spaces) {
   for (const json& step : steps_of(file, "normalizer", "normalizers")) {
     if (is_step(step, "NFC")) {
-      pipeline.notes.emplace_back(
-          "the tokenizer's normalizer (NFC) is left out: text is taken as it stands");
+      pipeline.normalizes_nfc = true;
     } else if (replaces_spaces(step)) {
       shows_spaces = true;
     } else if (is_step(step, "Prepend") && has(step, "prepend", visible_space)) {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "model/huggingface/json_object.h"
@@ -17,8 +16,8 @@ inline constexpr std::int64_t max_token_id = std::int64_t{1} << 20;
 struct Pipeline {
   bool is_byte_level = false;  // else: spaces as U+2581, with byte fallback
   std::string pre;             // the name of the pre-tokenizer, where byte-level
+  bool normalizes_nfc = false;
   bool adds_space_prefix = false;
-  std::vector<std::string> notes;
 };
 
 /// Errors: unsupported for a step, or a pattern, that nothing here implements; it is printed.

@@ -12,6 +12,33 @@ struct Machine {
   double guess = 0;
   std::int64_t n_right = 0;
   std::int64_t n_sequences = 1;
+  std::int64_t answer = 0;  // tokens of each answer; 0: one without end
+  double prompt = 0;        // seconds that the model reads the prompt of an answer
+  double reading = 0;       // seconds that the drafter reads it along
+
+  /// Runs whole answers, to prompts of their own; returns the seconds.
+  double run_answers(DepthChooser& chooser, std::int64_t n_answers) const {
+    double seconds = 0;
+    for (std::int64_t i = 0; i < n_answers; ++i) {
+      chooser.record_other(prompt);
+      seconds += prompt;
+      const bool is_read = chooser.may_read();
+      if (is_read) {
+        chooser.record_reading(reading);
+        seconds += reading;
+      }
+      seconds += is_read ? run(chooser, answer) : run_plainly(chooser, answer);
+    }
+    return seconds;
+  }
+
+  /// Steps of sequences that are not read along.
+  double run_plainly(DepthChooser& chooser, std::int64_t tokens) const {
+    for (std::int64_t i = 0; i < tokens; ++i) {
+      chooser.record({.n_sequences = 1, .n_tokens = 1, .step_seconds = 1});
+    }
+    return static_cast<double>(tokens);
+  }
 
   /// Runs steps until `tokens` are there; returns the seconds.
   double run(DepthChooser& chooser, std::int64_t tokens) const {
@@ -74,6 +101,38 @@ TEST(DepthChooser, SlowFirstStepsDoNotMakeUselessGuessesLookGood) {
 TEST(DepthChooser, RightGuessesThatDoNotPayCostLessThanTwoPercent) {
   DepthChooser chooser(4);
   EXPECT_LT((Machine{.row = 0.9, .guess = 0.5, .n_right = 4}.run(chooser, 2000)), 2000 * 1.02);
+}
+
+TEST(DepthChooser, DearGuessesCostLittleInTheFirstAnswerEvenIfTheyAreRight) {
+  for (const double guess : {1.0, 2.0, 3.0}) {
+    DepthChooser chooser(7);
+    const Machine machine{.row = 0.05, .guess = guess, .n_right = 7};
+    EXPECT_LT(machine.run(chooser, 150), 150 * 1.02) << guess;
+    EXPECT_EQ(chooser.choose(1), 0) << guess;
+    EXPECT_LT(machine.run(chooser, 5000), 5000 * 1.02) << guess;
+  }
+}
+
+TEST(DepthChooser, ReadingPromptsForGuessesThatDoNotPayCostsLittle) {
+  // Long prompts and short answers: the drafter takes a twentieth of the model's time to read.
+  const Machine machine{
+      .row = 0.05, .guess = 0.05, .n_right = 0, .answer = 20, .prompt = 200, .reading = 10};
+  DepthChooser chooser(4);
+  EXPECT_TRUE(chooser.may_read());
+  EXPECT_LT(machine.run_answers(chooser, 100), 100 * 220 * 1.02);
+  EXPECT_LT(chooser.saved_seconds(), 0);
+}
+
+TEST(DepthChooser, ReadsPromptsWhereGuessesWinItBack) {
+  const Machine machine{
+      .row = 0.05, .guess = 0.05, .n_right = 3, .answer = 100, .prompt = 200, .reading = 10};
+  DepthChooser chooser(4);
+  EXPECT_LT(machine.run_answers(chooser, 100), 100 * (200 + 10 + 100 * 1.3 / 4) * 1.05);
+  EXPECT_TRUE(chooser.may_read());
+}
+
+TEST(DepthChooser, NothingIsReadWhereNothingMayBeGuessed) {
+  EXPECT_FALSE(DepthChooser(0).may_read());
 }
 
 TEST(DepthChooser, StopsWhenGuessesTurnUselessAndGoesOnWhenTheyAreRightAgain) {

@@ -104,6 +104,32 @@ TEST_P(MtpTest, TheTrunkComputesTheSameWithAndWithoutTheHead) {
   EXPECT_EQ(run_trunk(*without, drafter), stored);
 }
 
+TEST_P(MtpTest, ReadingStoresTheKeysAndValuesThatGuessingStores) {
+  for (const auto& backend :
+       {std::shared_ptr(backend::make_reference_backend()), std::shared_ptr(engine_backend(1)),
+        std::shared_ptr(backend::gpu_backend())}) {
+    const auto guessing = runner(*backend);
+    const MtpDrafter drafter(*guessing, 1);
+    run_trunk(*guessing, drafter);
+    const auto all = run_head(*guessing, drafter, 0, n_ - 1);
+
+    const auto reading = runner(*backend);
+    run_trunk(*reading, drafter);
+    StepBlock step;
+    const auto sequence = step.add_sequence(table_, 0);
+    for (std::int64_t p = 0; p + 2 < n_; ++p) {
+      step.add_row(sequence, {.token = golden_.prompt[static_cast<std::size_t>(p) + 1],
+                              .position = p,
+                              .row_source = drafter.stored_row(0, p),
+                              .row_target = -1});
+    }
+    const auto read = reading->run_mtp_reading(step.view());
+    ASSERT_TRUE(read) << backend->name() << ": " << read.error().message;
+    const std::vector<float> expected(all.end() - golden_.n_vocab, all.end());
+    EXPECT_EQ(run_head(*reading, drafter, n_ - 2, n_ - 1), expected) << backend->name();
+  }
+}
+
 TEST_P(MtpTest, TheFirstGuessIsTheMostLikelyTokenHoweverRowsWereRead) {
   const auto backend = engine_backend(1);
   const auto run = runner(*backend);

@@ -5,6 +5,7 @@ For every entry of FOLDERS it writes a folder NAME as transformers saves a model
   expected.txt     metadata and tensors of the GGUF file that the folder becomes, see expected.py
   logits.golden    what transformers computes, laid out as tests/golden/arch/PROVENANCE.md says
   tokens.golden    the ids of the texts of tests/golden/tokenizers/texts.inp, by `tokenizers`
+  decomposed.golden  the same of decomposed.inp, texts that are not in NFC
 Needs torch, transformers, tokenizers, sentencepiece, gguf; see PROVENANCE.md for versions.
 """
 
@@ -18,6 +19,7 @@ import re
 import shutil
 import struct
 import sys
+import unicodedata
 
 import numpy as np
 import sentencepiece
@@ -32,6 +34,7 @@ import expected
 
 HERE = pathlib.Path(__file__).parent
 TEXTS = HERE.parent / "tokenizers" / "texts.inp"
+END_OF_TEXT = "\n__ggml_vocab_test__\n"
 N_PROMPT = 12
 N_MERGES = 60
 N_ROWS = 352  # of every embedding table: some more than there are tokens
@@ -43,7 +46,7 @@ CHAT_TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }
 
 def texts() -> list[str]:
     """The texts of the tokenizer golden data."""
-    return TEXTS.read_bytes().decode().split("\n__ggml_vocab_test__\n")[:-1]
+    return TEXTS.read_bytes().decode().split(END_OF_TEXT)[:-1]
 
 
 QWEN2 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -129,11 +132,19 @@ def save_tokenizer(folder: pathlib.Path, tokenizer: tokenizers.Tokenizer, config
     write_json(folder / "tokenizer_config.json", config)
 
 
-def save_tokens(folder: pathlib.Path, tokenizer: tokenizers.Tokenizer) -> None:
-    tokenizer.normalizer = None if "NFC" in tokenizer.to_str() else tokenizer.normalizer
-    ids = [tokenizer.encode(text, add_special_tokens=False).ids for text in texts()]
+def decomposed_texts() -> list[str]:
+    """Texts that are not in NFC: those above in other forms, and special tokens amid marks."""
+    letters = "Phở tiếng Việt, naïve Ångström, 한국어 각, ガギグ, ﬁ Ω Å क़ ℌ"
+    forms = [unicodedata.normalize(form, letters) for form in ("NFD", "NFKD")]
+    marks = "e\u0323\u0302\u0301e\u0301\u0302\u0323 \u0301 5\u0301\n\u0301\u0344\u1100\uac01\u11a8"
+    special = "a<|im_end|>\u030ab<think>\u0301</think>e\u0301"
+    return [*forms, letters, marks, special] + [unicodedata.normalize("NFD", t) for t in texts()]
+
+
+def save_tokens(path: pathlib.Path, tokenizer: tokenizers.Tokenizer, of: list[str]) -> None:
+    ids = [tokenizer.encode(text, add_special_tokens=False).ids for text in of]
     lines = [" ".join(map(str, line)) for line in ids]
-    (folder / "tokens.golden").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
 def write_json(path: pathlib.Path, document: dict, indent: int | None = 1) -> None:
@@ -390,7 +401,8 @@ def make(name: str, seed: int) -> None:
     tokenizer = TOKENIZERS[spec.tokenizer]()
     finish_configs(folder, spec, tokenizer)
     if name == next(first for first, other in FOLDERS.items() if other.tokenizer == spec.tokenizer):
-        save_tokens(folder, tokenizer)
+        save_tokens(folder / "tokens.golden", tokenizer, texts())
+        save_tokens(folder / "decomposed.golden", tokenizer, decomposed_texts())
     (folder / "expected.txt").write_text(expected.describe(folder, name), encoding="utf-8")
     size = sum(path.stat().st_size for path in folder.iterdir())
     print(f"| {name} | {seed} | {np.abs(logits).max():.2f} | {size} |", flush=True)
@@ -443,6 +455,8 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=list(FOLDERS), help="default: all folders")
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
+    decomposed = "".join(text + END_OF_TEXT for text in decomposed_texts())
+    (HERE / "decomposed.inp").write_bytes(decomposed.encode())
     for name in parser.parse_args().names:
         make(name, seed=1 + list(FOLDERS).index(name))
 

@@ -15,6 +15,7 @@
 #include "tests/formats/gguf/scratch_folder.h"
 #include "tests/model/golden_model.h"
 #include "tests/model/huggingface/describe_checkpoint.h"
+#include "tests/model/huggingface/folder_copy.h"
 #include "tests/tokenizer/text_list.h"
 
 namespace hearth::model {
@@ -67,19 +68,15 @@ TEST_P(GoldenFolder, HasATokenizerWithARowOfTheTableForEachToken) {
             checkpoint_->find("token_embd.weight")->shape[0]);
 }
 
-TEST_P(GoldenFolder, GivesTheIdsOfTheTokenizersLibrary) {
-  if (!std::filesystem::exists(folder() / "tokens.golden")) {
-    return;  // the tokenizer of another folder
-  }
-  const auto tokenizer = tokenizer_from_gguf(checkpoint_->metadata());
-  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
-  const auto texts =
-      read_texts(std::filesystem::path(HEARTH_TESTS_DIR) / "golden/tokenizers/texts.inp");
-  const auto ids = read_numbers(folder() / "tokens.golden");
+/// Checks every text of `inp` against the line of the folder's file `golden` with the same number.
+void expect_ids(const tokenizer::Tokenizer& tokenizer, const std::filesystem::path& inp,
+                const std::filesystem::path& golden) {
+  const auto texts = read_texts(std::filesystem::path(HEARTH_TESTS_DIR) / "golden" / inp);
+  const auto ids = read_numbers(golden);
   ASSERT_EQ(texts.size(), ids.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const TextPart part{.text = texts[i], .trusted = true};
-    const auto tokens = tokenizer->encode({&part, 1});
+    const auto tokens = tokenizer.encode({&part, 1});
     ASSERT_TRUE(tokens) << tokens.error().message;
     std::vector<std::int32_t> found;
     for (const TokenId token : *tokens) {
@@ -87,6 +84,16 @@ TEST_P(GoldenFolder, GivesTheIdsOfTheTokenizersLibrary) {
     }
     EXPECT_EQ(found, ids[i]) << "text " << i << ": " << texts[i];
   }
+}
+
+TEST_P(GoldenFolder, GivesTheIdsOfTheTokenizersLibrary) {
+  if (!std::filesystem::exists(folder() / "tokens.golden")) {
+    return;  // the tokenizer of another folder
+  }
+  const auto tokenizer = tokenizer_from_gguf(checkpoint_->metadata());
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  expect_ids(*tokenizer, "tokenizers/texts.inp", folder() / "tokens.golden");
+  expect_ids(*tokenizer, "huggingface/decomposed.inp", folder() / "decomposed.golden");
 }
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
@@ -127,6 +134,19 @@ TEST(HuggingFaceFolder, SaysWhatIsLeftOutAndWidened) {
   EXPECT_THAT(open_golden("qwen35-r1-tied").notes(), Contains(HasSubstr("vision")));
   EXPECT_THAT(open_golden("llama-fp8").notes(), Contains(HasSubstr("FP8 tensors are widened")));
   EXPECT_THAT(open_golden("llama").notes(), IsEmpty());
+}
+
+TEST(HuggingFaceFolder, SaysHowItNormalizesWhereThePreTokenizerDoesNotImplyIt) {
+  const std::string key = "tokenizer.ggml.normalizer.nfc";
+  EXPECT_EQ(open_golden("qwen3").metadata().find<bool>(key).value(), std::nullopt);
+  EXPECT_EQ(open_golden("llama").metadata().find<bool>(key).value(), std::nullopt);
+
+  FolderCopy without("qwen3");
+  without.replace("tokenizer.json", R"({"type":"NFC"})", "null");
+  EXPECT_EQ(without.open()->metadata().find<bool>(key).value(), false);
+  FolderCopy with("llama");
+  with.replace("tokenizer.json", R"("normalizer":null)", R"("normalizer":{"type":"NFC"})");
+  EXPECT_EQ(with.open()->metadata().find<bool>(key).value(), true);
 }
 
 TEST(HuggingFaceFolder, StopsAtEveryEndOfTheFolder) {

@@ -99,10 +99,10 @@ class GpuBackend final : public Backend {
 
 Result<void> GpuBackend::check(const graph::WeightTable& weights) const {
   std::uint64_t bytes = 0;
-  for (const auto& [name, tensor, is_mapped] : weights) {
-    bytes += tensor.data.size();
-    if (tensor.shape.rank() > 1) {
-      HEARTH_TRY(kernel_for("product_", tensor.dtype, format("tensor '{}'", name)));
+  for (const auto& weight : weights) {
+    bytes += static_cast<std::uint64_t>(weight.n_bytes());
+    if (weight.tensor.shape.rank() > 1) {
+      HEARTH_TRY(kernel_for("product_", weight.tensor.dtype, format("tensor '{}'", weight.name)));
     }
   }
   const Capabilities& card = owner_.capabilities();
