@@ -2,6 +2,7 @@
 
 #include "backend/cpu/tile_cache.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -44,11 +45,14 @@ class TileCacheTest : public testing::Test {
   ~TileCacheTest() override { fs::remove_all(folder_); }
 
   [[nodiscard]] std::unique_ptr<Backend> backend(const TinyModel& model) const {
+    return backend(model.weights());
+  }
+  [[nodiscard]] std::unique_ptr<Backend> backend(const graph::WeightTable& weights) const {
     return make_cpu_backend({.n_threads = n_test_threads,
                              .layout = WeightLayout::tiles,
                              .tile_cache = TileCacheOptions{.file = cache_file_,
                                                             .model_files = {model_file_},
-                                                            .weights = &model.weights()}})
+                                                            .weights = &weights}})
         .value();
   }
 
@@ -164,6 +168,29 @@ TEST_F(TileCacheTest, LeavesOutMatricesThatTheModelHasNot) {
   EXPECT_GT(loaded.copied_bytes, 0);
   EXPECT_THAT(loaded.description, HasSubstr("written"));
   EXPECT_EQ(load(larger).copied_bytes, 0);
+}
+
+TEST_F(TileCacheTest, IsNotWrittenAgainForRowsThatAreMadeAtEveryStart) {
+  const TinyModel model{Family::llama, {}, {DType::f16}};
+  graph::WeightTable weights = model.weights();
+  auto& table = weights[graph::index(model.token_embed())];
+  table.origin.make = [data = table.tensor.data]() -> Result<Buffer> {
+    Buffer rows(std::ssize(data));
+    std::ranges::copy(data, rows.bytes().begin());
+    return rows;
+  };
+  table.tensor.data = {};
+  const auto start = [&] {
+    const auto made = backend(weights);
+    const auto session =
+        made->open(weights, {model.kv_cache(DType::f16, 2), model.states(1), {}}).value();
+    const auto plan = plan::make_plan(model.record({4, 1}), weights, made->plan_options());
+    EXPECT_TRUE(session->compile(plan).has_value());
+    EXPECT_GT(session->memory().weight_bytes, 0);
+    return session->description();
+  };
+  EXPECT_THAT(start(), HasSubstr("tiles written"));
+  EXPECT_THAT(start(), AllOf(HasSubstr("tiles mapped"), Not(HasSubstr("written"))));
 }
 
 TEST_F(TileCacheTest, IsNotForAnotherModelOfTheSameBackend) {

@@ -183,7 +183,7 @@ class CpuSession final : public Session {
 
   /// Once, after the first plan, which is the largest and has bound all matrices that it reads.
   void write_cache() {
-    if (!cache_key_ || packed_.bytes() == 0) {
+    if (!cache_key_ || !packed_.has_made_tiles()) {
       return;
     }
     const auto written = TileCache::write(cache_path_, *cache_key_, packed_.all_tiles());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -48,6 +49,10 @@ class PackedWeights {
   Result<void> keep_rows(graph::WeightId weight);
   /// Bytes of the tiles in memory of our own, and of what was made and kept.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  /// Whether any tiles are in memory of our own, and not those of a cache.
+  [[nodiscard]] bool has_made_tiles() const {
+    return std::ranges::any_of(tiles_, [](const Buffer& tiles) { return tiles.size() > 0; });
+  }
 
   /// From now on takes tiles from `cache`, where it has them. A few panels of each matrix that is
   /// in a file as it is are turned to compare. Errors: invalid_file, naming the tensor, when they
