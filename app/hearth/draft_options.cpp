@@ -68,7 +68,7 @@ Result<OpenEngine> open_engine(const OpenModel& open, const DraftOptions& draft,
                                                {.context = options.context,
                                                 .max_sequences = options.max_sequences,
                                                 .max_depth = options.speculation.max_depth,
-                                                .max_rows = options.max_rows,
+                                                .max_rows = open.backend->prompt_rows(),
                                                 .kv_dtype = options.kv_dtype}));
   }
   HEARTH_ASSIGN(opened.engine,

@@ -111,6 +111,19 @@ TEST(CommandLine, AnswersWhatAPipeBrings) {
   EXPECT_THAT(outcome.out, EndsWith("\n"));
 }
 
+TEST(CommandLine, AnswersTheSameWithADraftModel) {
+  const std::vector<const char*> alone{"run", tiny_model.c_str(), "the", "--raw", "--json", "-n",
+                                       "12",  "--seed",           "1"};
+  auto drafted = alone;
+  drafted.insert(drafted.end(), {"--draft-model", tiny_model.c_str(), "--draft-depth", "2"});
+  const auto expected = run_hearth(alone);
+  const auto found = run_hearth(drafted);
+  ASSERT_EQ(found.code, 0) << found.talk;
+  const auto json = nlohmann::json::parse(found.out);
+  EXPECT_EQ(json["tokens"], nlohmann::json::parse(expected.out)["tokens"]);
+  EXPECT_GT(json["speculation"]["drafted"], 0);
+}
+
 TEST(CommandLine, TokenizesAndDecodes) {
   const auto ids = run_hearth({"tokenize", tiny_model.c_str(), "the", "--ids"});
   EXPECT_EQ(ids.code, 0) << ids.talk;
