@@ -127,6 +127,9 @@ void ChatSession::take_message(std::string text) {
   if (!answer) {
     talk_ << format("hearth: {}\n", printable(answer.error().message));
     turns_.pop_back();
+    if (!turns_.empty() && answer.error().code == ErrorCode::invalid_argument) {
+      talk_ << "(/clear forgets the conversation, which leaves more room)\n";
+    }
     return;
   }
   turns_.push_back({.role = "assistant", .content = std::move(*answer)});

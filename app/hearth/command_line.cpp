@@ -44,6 +44,15 @@ bool is_unknown_command(std::string_view first) {
                       [&](const Command& command) { return command.name == first; });
 }
 
+/// CLI11 would list them last to first.
+std::string unexpected(const CLI::App& program) {
+  const auto arguments = program.remaining(/*recurse=*/true);
+  const bool are_words = std::ranges::none_of(
+      arguments, [](const std::string& argument) { return argument.starts_with('-'); });
+  return format("not expected: {}{}", CLI::detail::join(arguments, " "),
+                are_words ? " (a text of several words is one argument if it is quoted)" : "");
+}
+
 int run_action(const Action& action, Console& console) {
   const auto result = action(console);
   if (!result) {
@@ -86,7 +95,9 @@ int run_command_line(std::span<const char* const> arguments, Console& console) {
     return ExitCode::succeeded;
   } catch (const CLI::ParseError& error) {
     const auto asked = program.get_subcommands();
-    return misuse(console, error.what(), asked.empty() ? "" : asked.front()->get_name());
+    const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    return misuse(console, has_extras ? unexpected(program) : error.what(),
+                  asked.empty() ? "" : asked.front()->get_name());
   }
   const auto chosen = std::find_if(declared.begin(), declared.end(),
                                    [](const Declared& entry) { return entry.parser->parsed(); });

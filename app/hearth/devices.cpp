@@ -35,15 +35,18 @@ constexpr std::array devices{
            }},
 };
 
-/// What `auto` tries before the processor.
+/// What `auto` tries before the processor: no system has both.
 struct Gpu {
   BackendResult (*open)();
   const char* description;
 };
 
 constexpr std::array gpus{
-    Gpu{[] { return backend::make_cuda_backend(0); }, "the first card that the NVIDIA driver sees"},
+#ifdef __APPLE__
     Gpu{backend::make_metal_backend, "this Mac's GPU"},
+#else
+    Gpu{[] { return backend::make_cuda_backend(0); }, "the first card that the NVIDIA driver sees"},
+#endif
 };
 
 /// A GPU that can run these weights.

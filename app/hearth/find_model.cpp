@@ -81,6 +81,10 @@ Result<fs::path> find_model(std::string_view model, const fs::path& cache) {
   if (fs::exists(model, ignored) || model.find('/') != std::string_view::npos) {
     return fs::path(model);
   }
+  if (cache.empty()) {
+    return fail(ErrorCode::not_found,
+                "model '{}': no such file, and no cache of models without $HOME", model);
+  }
   const auto files = cached_models(cache);
   const auto name = simplified(model);
   std::vector<fs::path> matches;

@@ -36,6 +36,16 @@ Result<backend::TileCacheOptions> tile_cache_of(const model::Model& model) {
   return cache;
 }
 
+/// An option that takes one of the names in `values`, which must outlive `app`.
+template <class Value>
+void add_choice(CLI::App& app, const char* name, const std::map<std::string, Value>& values,
+                Value& value, const char* help, const char* unless_given) {
+  app.add_option_function<std::string>(
+         name, [&](const std::string& chosen) { value = values.at(chosen); }, help)
+      ->check(CLI::IsMember(values).description(""))
+      ->default_str(unless_given);
+}
+
 }  // namespace
 
 void add_model_argument(CLI::App& app, std::string& model) {
@@ -58,15 +68,12 @@ void add_device_options(CLI::App& app, ModelOptions& options) {
 
 void add_backend_options(CLI::App& app, ModelOptions& options) {
   add_device_options(app, options);
-  app.add_option("--kv-type", options.kv_dtype,
-                 "How keys and values are stored: f32, f16, bf16, q8_0 or q4_0")
-      ->transform(CLI::Transformer(kv_types).description(""))
-      ->default_str("f16");
-  app.add_option("--weights", options.layout,
-                 "Where matrices lie: tiles (copied into the order in which they are read), mapped "
-                 "(left in the file), or auto (tiles if they fit into memory)")
-      ->transform(CLI::Transformer(layouts).description(""))
-      ->default_str("auto");
+  add_choice(app, "--kv-type", kv_types, options.kv_dtype,
+             "How keys and values are stored: f32, f16, bf16, q8_0 or q4_0", "f16");
+  add_choice(app, "--weights", layouts, options.layout,
+             "Where matrices lie: tiles (copied into the order in which they are read), mapped "
+             "(left in the file), or auto (tiles if they fit into memory)",
+             "auto");
   app.add_flag("--tile-cache", options.keeps_tiles,
                "Keep the tiles in a file, which the next start maps instead of making them again");
 }

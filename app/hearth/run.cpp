@@ -41,6 +41,10 @@ AnswerWatcher watch(Console& console, const Interrupts& interrupts) {
 
 Result<int> answer_once(RunSession& session, const std::string& text) {
   const auto& options = session.options;
+  if (text.empty() && session.prompter.has_template()) {
+    return fail(ErrorCode::invalid_argument,
+                "the prompt is empty, expected a PROMPT or text on standard input");
+  }
   std::vector<chat::Message> messages;
   if (!options.system.empty()) {
     messages.push_back({.role = "system", .content = options.system});
@@ -100,28 +104,29 @@ Result<int> chat_at_keyboard(RunSession& session) {
 }
 
 /// The prompt of a one-shot run: the argument, then what a pipe brings without its last line end.
-std::optional<std::string> one_shot_prompt(const RunOptions& options, Console& console) {
+/// nullopt: a chat. Errors: those of read_all().
+Result<std::optional<std::string>> one_shot_prompt(const RunOptions& options, Console& console) {
   if (console.in_is_terminal) {
     return options.prompt;
   }
-  auto piped = read_all(console.in);
+  HEARTH_ASSIGN(auto piped, read_all(console.in));
   if (piped.ends_with('\n')) {
     piped.pop_back();
   }
   if (!options.prompt) {
-    return piped;
+    return std::optional(std::move(piped));
   }
-  return piped.empty() ? *options.prompt : *options.prompt + "\n\n" + piped;
+  return std::optional(piped.empty() ? *options.prompt : *options.prompt + "\n\n" + piped);
 }
 
 Result<int> run(const RunOptions& options, Console& console) {
   for (const auto& stop : options.stops) {
     if (stop.empty() || !is_valid_utf8(stop)) {
-      return fail(ErrorCode::invalid_argument, "--stop: expected text in UTF-8, found '{}'",
-                  printable(stop));
+      return fail(ErrorCode::invalid_argument,
+                  "--stop: expected text in UTF-8 that is not empty, found '{}'", printable(stop));
     }
   }
-  const auto prompt = one_shot_prompt(options, console);
+  HEARTH_ASSIGN(const auto prompt, one_shot_prompt(options, console));
   if (!prompt && options.json) {
     return fail(ErrorCode::invalid_argument, "--json answers one prompt; none was given");
   }

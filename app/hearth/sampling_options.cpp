@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "sampling/random.h"
+#include "seed_option.h"
 
 namespace hearth::app {
 namespace {
@@ -63,7 +64,8 @@ void add_sampling_options(CLI::App& app, SamplingOptions& options) {
   app.add_option("--logit-bias", options.logit_bias,
                  "ID=VALUE: added to the logit of one token; may be repeated")
       ->allow_extra_args(false);
-  app.add_option("--seed", options.seed, "Same seed, same answer (default: a random one)");
+  app.add_option("--seed", options.seed, "Same seed, same answer (default: a random one)")
+      ->check(check_seed);
 }
 
 Result<SamplingParams> recommended_sampling(const formats::Metadata& metadata,

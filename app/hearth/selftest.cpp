@@ -25,7 +25,7 @@ using Kind = engine::ProbeOutcome::Kind;
 struct SelfTestOptions {
   std::string filter;
   ModelOptions backend;
-  bool is_timed = true;
+  bool no_speed = false;
   bool json = false;
 };
 
@@ -81,7 +81,7 @@ Result<int> selftest(const SelfTestOptions& options, Console& console) {
                 open_device(options.backend.device, {.n_threads = options.backend.n_threads},
                             /*weights=*/{}));
   // These two are not made to be fast.
-  const bool timed = options.is_timed && options.backend.device != "reference" &&
+  const bool timed = !options.no_speed && options.backend.device != "reference" &&
                      options.backend.device != "emulator";
   if (!options.json) {
     console.out << format("{}\n", device.backend->description());
@@ -125,7 +125,7 @@ Result<int> selftest(const SelfTestOptions& options, Console& console) {
 Action declare_selftest(CLI::App& app) {
   auto options = std::make_shared<SelfTestOptions>();
   app.add_option("OPERATION", options->filter, "Only operations whose names contain this");
-  app.add_flag("!--no-speed", options->is_timed, "Do not measure how fast they are");
+  app.add_flag("--no-speed", options->no_speed, "Do not measure how fast they are");
   add_device_options(app, options->backend);
   app.add_flag("--json", options->json, "Print one JSON object");
   return [options](Console& console) { return selftest(*options, console); };

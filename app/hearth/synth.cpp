@@ -18,6 +18,7 @@
 #include "model/synth/named_rows.h"
 #include "output_file.h"
 #include "printable.h"
+#include "seed_option.h"
 
 namespace hearth::app {
 namespace {
@@ -91,6 +92,7 @@ Action declare_synth(CLI::App& app) {
                  "How weights are stored: " + model::names_of(model::all_mixtures()))
       ->capture_default_str();
   app.add_option("--seed", options->seed, "The same seed gives the same file")
+      ->check(check_seed)
       ->capture_default_str();
   app.add_flag("--force", options->force, "Replace OUT when it exists");
   app.add_flag("--json", options->json, "Print one JSON object");

@@ -106,7 +106,8 @@ Result<int> tokenize(const TokenizeOptions& options, Console& console) {
   HEARTH_ASSIGN(const auto path, find_model(options.model, model_cache()));
   HEARTH_ASSIGN(const auto file, model::Checkpoint::open(path));
   HEARTH_ASSIGN(const auto tokenizer, model::tokenizer_from_gguf(file.metadata()));
-  const std::string text = options.text ? *options.text : read_all(console.in);
+  HEARTH_ASSIGN(const auto text,
+                options.text ? Result<std::string>(*options.text) : read_all(console.in));
   if (options.decode) {
     HEARTH_ASSIGN(const auto tokens, parse_ids(text, tokenizer));
     print_text(tokenizer::detokenize(tokenizer, tokens, {.show_control = options.special}),

@@ -80,8 +80,9 @@ Result<Perplexity> measure_perplexity(
   const auto n_tokens = static_cast<std::int64_t>(tokens.size());
   if (context < 2 || n_tokens < 2 * context) {
     return fail(ErrorCode::invalid_argument,
-                "the text has {} tokens and the context {}; expected at least two contexts of 2",
-                n_tokens, context);
+                "the text has {} tokens and the context {}: expected two contexts, {} tokens or "
+                "more",
+                n_tokens, context, 2 * std::max<std::int64_t>(context, 2));
   }
   const auto& tokenizer = runner.model().tokenizer();
   const std::int64_t n_pieces = n_tokens / context;

@@ -146,6 +146,14 @@ TEST_F(ChatSessionTest, ForgetsAMessageWhoseAnswerFailed) {
   EXPECT_THAT(asked_.back(), ElementsAre("user: short"));
 }
 
+TEST_F(ChatSessionTest, SaysHowToMakeRoomWhenAConversationHasGrownTooLong) {
+  ChatSession chat(answerer(), talk_);
+  chat.take_line("short");
+  fails_ = true;
+  chat.take_line("too long");
+  EXPECT_THAT(talk_.str(), HasSubstr("/clear"));
+}
+
 TEST_F(ChatSessionTest, InterruptDropsWhatIsBeingTyped) {
   ChatSession chat(answerer(), talk_);
   chat.take_line("\"\"\"first");

@@ -1,12 +1,17 @@
 #include "command_line.h"
 
+#include <filesystem>
+#include <ios>
+#include <istream>
 #include <sstream>
+#include <streambuf>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "commands.h"
 
@@ -16,6 +21,7 @@ namespace {
 using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 struct Outcome {
@@ -78,7 +84,10 @@ TEST(CommandLine, RefusesWhatItCannotUnderstandWithOneLineAndAHint) {
       {"run", "model", "--frobnicate"},
       {"run", "model", "--temperature", "warm"},
       {"run", "model", "--kv-type", "q3"},
+      {"run", "model", "--weights", "heavy"},
       {"run", "model", "--device", "abacus"},
+      {"run", "model", "--seed", "-1"},
+      {"synth", "llama-tiny", "model", "--seed", "18446744073709551616"},
       {"run", "model", "--context", "0"},
       {"run", "model", "--threads", "0"},
       {"run", "model", "one", "two"},
@@ -97,6 +106,19 @@ TEST(CommandLine, RefusesWhatItCannotUnderstandWithOneLineAndAHint) {
 TEST(CommandLine, NamesTheKnownCommandsWhenOneIsUnknown) {
   EXPECT_THAT(run_hearth({"frobnicate"}).talk,
               AllOf(HasSubstr("'frobnicate'"), HasSubstr("run, show, tokenize")));
+}
+
+TEST(CommandLine, NamesWhatAnOptionTakesWhenItGotSomethingElse) {
+  EXPECT_THAT(run_hearth({"run", "model", "--kv-type", "q3"}).talk,
+              AllOf(HasSubstr("--kv-type: q3"), HasSubstr("q4_0,q8_0")));
+  EXPECT_THAT(run_hearth({"run", "model", "--seed", "-1"}).talk, HasSubstr("found '-1'"));
+}
+
+TEST(CommandLine, ListsWhatItDidNotExpectInOrderAndThinksOfQuotes) {
+  EXPECT_THAT(run_hearth({"run", "model", "why", "is", "it", "blue?"}).talk,
+              AllOf(HasSubstr("not expected: is it blue? ("), HasSubstr("quoted")));
+  EXPECT_THAT(run_hearth({"run", "model", "why", "--blue"}).talk,
+              AllOf(HasSubstr("not expected: --blue;"), Not(HasSubstr("quoted"))));
 }
 
 TEST(CommandLine, FailsWithOneLineThatNamesTheFile) {
@@ -122,6 +144,36 @@ TEST(CommandLine, AnswersTheSameWithADraftModel) {
   const auto json = nlohmann::json::parse(found.out);
   EXPECT_EQ(json["tokens"], nlohmann::json::parse(expected.out)["tokens"]);
   EXPECT_GT(json["speculation"]["drafted"], 0);
+}
+
+TEST(CommandLine, FailsWhenStandardInputCannotBeRead) {
+  struct Broken : std::streambuf {
+    int_type underflow() override { throw std::ios_base::failure("a folder"); }
+  } broken;
+  std::istream in(&broken);
+  std::ostringstream out;
+  std::ostringstream talk;
+  Console console{.in = in, .out = out, .talk = talk};
+  for (const char* command : {"run", "tokenize"}) {
+    talk.str("");
+    in.clear();
+    const std::vector<const char*> arguments{"hearth", command, tiny_model.c_str()};
+    EXPECT_EQ(run_command_line(arguments, console), ExitCode::failed);
+    EXPECT_EQ(talk.str(), "hearth: standard input: cannot be read\n");
+  }
+}
+
+TEST(CommandLine, WritesModelsToRegularFilesAlone) {
+  const std::string fifo = testing::TempDir() + "command_line_test_fifo";
+  std::filesystem::remove(fifo);
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  for (const auto& out : {fifo, std::string()}) {
+    const auto outcome = run_hearth({"synth", "llama-tiny", out.c_str(), "--force"});
+    EXPECT_EQ(outcome.code, ExitCode::failed);
+    EXPECT_THAT(outcome.talk, StartsWith("hearth: ")) << out;
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(fifo));
+  std::filesystem::remove(fifo);
 }
 
 TEST(CommandLine, TokenizesAndDecodes) {

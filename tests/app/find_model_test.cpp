@@ -72,6 +72,12 @@ TEST_F(FindModel, SaysThatAMissingCacheHasNothing) {
   EXPECT_THAT(found.error().message, HasSubstr("nothing"));
 }
 
+TEST_F(FindModel, SaysThatThereIsNoCacheWithoutAHome) {
+  const auto found = find_model("qwen", {});
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().message, HasSubstr("$HOME"));
+}
+
 TEST_F(FindModel, LooksWhereTheRunScriptKeepsModels) {
   setenv("XDG_CACHE_HOME", "/somewhere", 1);
   EXPECT_EQ(model_cache(), "/somewhere/hearth/models");

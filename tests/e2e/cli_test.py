@@ -1,6 +1,7 @@
 """The commands of the real program on tiny models: cli_test.py PATH_OF_HEARTH [unittest options]."""
 
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -323,8 +324,16 @@ class Errors(Files):
         self.assert_one_line(hearth("dance"), 2, "'dance'", "perplexity")
 
     def test_an_empty_prompt_is_refused(self):
-        model = self.file("chat.gguf", with_chat_template(TINY, "{# says nothing #}"))
-        self.assertEqual(hearth("run", model, text="").code, 1)
+        for template in ("{# says nothing #}", "the {{ messages[0].content }}"):
+            model = self.file("chat.gguf", with_chat_template(TINY, template))
+            self.assert_one_line(hearth("run", model, text=""), 1, "the prompt is empty")
+            self.assert_one_line(hearth("run", model, ""), 1, "the prompt is empty")
+
+    def test_standard_input_that_cannot_be_read_is_an_error(self):
+        folder = os.open("/", os.O_RDONLY)
+        done = subprocess.run([PROGRAM, "run", TINY, "--raw"], stdin=folder, capture_output=True, text=True)
+        os.close(folder)
+        self.assertEqual((done.returncode, done.stderr), (1, "hearth: standard input: cannot be read\n"))
 
     def test_output_that_cannot_be_written_is_an_error(self):
         with open("/dev/full", "w") as full:
