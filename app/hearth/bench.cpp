@@ -34,6 +34,7 @@ struct BenchOptions {
   DraftOptions draft;
   std::int64_t n_prompt = 512;
   std::int64_t n_decode = 128;
+  std::int64_t depth = 0;  // tokens before those
   int n_rounds = 5;
   bool no_check = false;
   bool json = false;
@@ -118,9 +119,9 @@ struct Samples {
   }
 };
 
-/// Decode starts from one token, so its keys are half of its length on average.
-std::int64_t bytes_per_token(const plan::StepCost& cost, std::int64_t n_decode) {
-  return cost.bytes(1, n_decode / 2);
+/// Decode sees half of its own length on average, beside what was there before.
+std::int64_t bytes_per_token(const plan::StepCost& cost, const BenchOptions& options) {
+  return cost.bytes(1, options.depth + options.n_decode / 2);
 }
 
 /// What a step of one row is made of.
@@ -132,17 +133,19 @@ struct TokenCost {
 Result<Samples> measure(const OpenModel& open, const BenchOptions& options, TokenCost& token,
                         Console& console) {
   const auto& model = *open.model;
-  HEARTH_ASSIGN(const auto opened,
-                open_engine(open, options.draft,
-                            {.context = std::max(options.n_prompt + 1, options.n_decode + 2),
-                             .kv_dtype = options.model.kv_dtype}));
+  HEARTH_ASSIGN(
+      const auto opened,
+      open_engine(open, options.draft,
+                  {.context = std::max(options.n_prompt + 1, options.depth + options.n_decode + 2),
+                   .kv_dtype = options.model.kv_dtype}));
   const auto& engine = opened.engine;
   HEARTH_ASSIGN(const auto cost, engine->runner().cost(1, 1));
-  token.bytes = bytes_per_token(cost, options.n_decode);
+  token.bytes = bytes_per_token(cost, options);
   HEARTH_ASSIGN(const auto launches, engine->runner().kernels(1, 1));
   token.launches = static_cast<std::int64_t>(launches.size());
   HEARTH_ASSIGN(const auto prompt, prose_tokens(model, options.n_prompt));
-  const std::vector<TokenId> first_token(prompt.begin(), prompt.begin() + 1);
+  HEARTH_ASSIGN(const auto before_decode,
+                prose_tokens(model, std::max<std::int64_t>(options.depth, 1)));
   HEARTH_ASSIGN(const auto stream, open.backend->read_stream());
   HEARTH_TRY(stream->measure());
 
@@ -150,7 +153,7 @@ Result<Samples> measure(const OpenModel& open, const BenchOptions& options, Toke
   for (int round = 0; round <= options.n_rounds; ++round) {
     HEARTH_ASSIGN(const auto prefill, generate(*engine, prompt, 1));
     HEARTH_ASSIGN(const double before, stream->measure());
-    HEARTH_ASSIGN(const auto decode, generate(*engine, first_token, options.n_decode));
+    HEARTH_ASSIGN(const auto decode, generate(*engine, before_decode, options.n_decode));
     HEARTH_ASSIGN(const double after, stream->measure());
     if (round == 0) {
       continue;  // warm-up: page cache, plans, clocks
@@ -192,6 +195,7 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
         {"checked_tokens", options.no_check ? 0 : n_checked},
         {"n_prompt", options.n_prompt},
         {"n_decode", options.n_decode},
+        {"depth", options.depth},
         {"prefill_tokens_per_s", quantiles_json(quantiles_of(samples.prefill))},
         {"decode_tokens_per_s", quantiles_json(quantiles_of(samples.decode))},
         {"bytes_per_token", token.bytes},
@@ -206,7 +210,8 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
     out << format("{}, {}, {} rounds\n", printable(open.model->name()), open.device(),
                   options.n_rounds);
     print_line(out, format("prefill {}", options.n_prompt), samples.prefill, 1, "tokens/s");
-    print_line(out, format("decode {}", options.n_decode), samples.decode, 1, "tokens/s");
+    const auto depth = options.depth == 0 ? "" : format(" at {}", options.depth);
+    print_line(out, format("decode {}{}", options.n_decode, depth), samples.decode, 1, "tokens/s");
     out << format("{:<16}{:>10.2f} MB\n", "bytes per token",
                   static_cast<double>(token.bytes) / 1e6);
     out << format("{:<16}{:>10}\n", "launches", token.launches);
@@ -250,6 +255,9 @@ Action declare_bench(CLI::App& app) {
       ->capture_default_str();
   app.add_option("-n,--decode-tokens", options->n_decode, "Tokens of the decode")
       ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 20))
+      ->capture_default_str();
+  app.add_option("-d,--depth", options->depth, "Tokens that are there before the decode")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
       ->capture_default_str();
   app.add_option("-r,--rounds", options->n_rounds, "Rounds that count, after one that does not")
       ->check(CLI::Range(1, 1000))

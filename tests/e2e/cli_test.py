@@ -256,6 +256,15 @@ class Measure(Files):
         self.assertGreater(report["bytes_per_token"], weights / 2)
         self.assertLess(report["bytes_per_token"], 2 * weights)
 
+    def test_bench_decodes_behind_what_was_there_before(self):
+        at = {}
+        for depth in (0, 20):
+            outcome = hearth("bench", TINY, "-p", 8, "-n", 4, "-r", 1, "-d", depth, "--no-check", "--json")
+            at[depth] = json.loads(outcome.out)
+        self.assertEqual(at[20]["depth"], 20)
+        self.assertGreater(at[20]["bytes_per_token"], at[0]["bytes_per_token"])
+        self.assertGreater(at[20]["decode_tokens_per_s"]["median"], 0)
+
     def test_bench_prints_for_people(self):
         outcome = hearth("bench", TINY, "-p", 8, "-n", 4, "-r", 1, "--no-check")
         self.assertEqual(outcome.code, 0, outcome.talk)
