@@ -134,7 +134,9 @@ TEST(GpuBackend, SaysThatALostDeviceCannotBeOpenedAnew) {
   for (int i = 0; i < 2; ++i) {
     const auto refused = executable->run(step);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().message, "the device is lost and cannot be opened anew");
+    EXPECT_EQ(refused.error().message,
+              "the device was lost, and opening it anew failed: this device is opened once only; "
+              "start the program again");
   }
   session->copy_state(0, 0);  // of nothing that is there
   EXPECT_EQ(session->memory().weight_bytes, 0);

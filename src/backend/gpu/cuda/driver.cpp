@@ -42,7 +42,8 @@ Result<void> Driver::start(const void* fatbin, int ordinal) {
                 ordinal, n_devices);
   }
   HEARTH_TRY(check(api_.device(&device_, ordinal), "finding the card"));
-  // Not the process's shared context: one that a fault has spoilt can be given up for another.
+  // A context of our own, not the one that a program shares, can be given up with all that is in
+  // it.
   HEARTH_TRY(check(api_.create_context(&context_, /*flags=*/0, device_), "opening the card"));
   enter();
   HEARTH_TRY(load(fatbin));
