@@ -118,8 +118,9 @@ Result<void> GpuBackend::check(const graph::WeightTable& weights) const {
 }  // namespace gpu
 
 std::unique_ptr<Backend> make_gpu_backend(std::unique_ptr<gpu::Device> device) {
-  return std::make_unique<gpu::GpuBackend>(
-      std::move(device), []() { return fail(ErrorCode::internal, "this device is opened once only"); });
+  return std::make_unique<gpu::GpuBackend>(std::move(device), []() {
+    return fail(ErrorCode::internal, "this device is opened once only");
+  });
 }
 
 Result<std::unique_ptr<Backend>> make_gpu_backend(gpu::DeviceOpener opener) {
