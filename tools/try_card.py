@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds, tests and measures Hearth on a machine with an NVIDIA card: try_card.py REPORT.json [--programs FOLDER] ...
 
-Takes less than ten minutes: build, the tests of kernels and backend on the card, `hearth selftest`, an answer of the
+Gives up after ten minutes: build, the tests of kernels and backend on the card, `hearth selftest`, an answer of the
 small real model on card and processor, `hearth bench` of a model of random weights. REPORT.json has what each step said,
 how long it took and how it ended; the last line printed is a sum. The exit status is 1 if a step failed.
 """

@@ -22,18 +22,23 @@ std::int64_t row_bucket(std::int64_t n, std::int64_t limit) {
   return size == bucket_sizes.end() ? limit : std::min(*size, limit);
 }
 
-Result<std::unique_ptr<Runner>> Runner::create(const model::Model& model, backend::Backend& backend,
-                                               const RunnerOptions& options) {
-  std::unique_ptr<Runner> runner(new Runner(model, backend, options));
+graph::CacheDescs cache_descs(const model::Model& model, const RunnerOptions& options) {
   graph::CacheDescs caches{
       .kv = {options.kv_dtype, options.n_kv_blocks, model.kv_layers()},
       .states = {options.n_state_slots, model.state_layers()},
       .rows = {options.n_stored_rows, model.params().embed},
   };
-  if (runner->has_mtp()) {
+  if (options.n_stored_rows > 0) {
     HEARTH_ASSERT(model.mtp() != nullptr);
     caches.kv.layers.push_back(model.mtp()->mtp_kv_layer());
   }
+  return caches;
+}
+
+Result<std::unique_ptr<Runner>> Runner::create(const model::Model& model, backend::Backend& backend,
+                                               const RunnerOptions& options) {
+  std::unique_ptr<Runner> runner(new Runner(model, backend, options));
+  const graph::CacheDescs caches = cache_descs(model, options);
   HEARTH_TRY(caches.check());
   try {
     if (!backend.makes_weights()) {

@@ -88,6 +88,9 @@ class Runner {
   std::map<Key, Compiled> buckets_;
 };
 
+/// What a runner keeps from step to step.
+graph::CacheDescs cache_descs(const model::Model& model, const RunnerOptions& options);
+
 /// The smallest row bucket that holds `n` rows, at most `limit`: 1 to 8, then steps of at most a
 /// half. Source: docs/architecture.md, "Row buckets".
 std::int64_t row_bucket(std::int64_t n, std::int64_t limit);

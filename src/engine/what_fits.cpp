@@ -6,7 +6,6 @@
 
 #include "base/format.h"
 #include "graph/kv_cache.h"
-#include "graph/state_cache.h"
 #include "quant/registry.h"
 #include "quant/types/q4_0.h"
 #include "quant/types/q8_0.h"
@@ -45,15 +44,15 @@ std::int64_t workspace_bytes(const model::Model& model, const backend::Backend& 
 std::string what_fits(const model::Model& model, const backend::Backend& backend,
                       const RunnerOptions& options, std::int64_t n_sequences) {
   const std::int64_t free = backend.free_memory();
-  const graph::StateCacheDesc states{options.n_state_slots, model.state_layers()};
-  const std::int64_t others =
-      weight_bytes(model.weights()) + states.bytes() + workspace_bytes(model, backend, options);
+  const graph::CacheDescs caches = cache_descs(model, options);
+  const std::int64_t others = weight_bytes(model.weights()) + caches.states.bytes() +
+                              caches.rows.bytes() + workspace_bytes(model, backend, options);
   std::string text = format("of {} free bytes, weights, state and workspace take {}", free, others);
   // What an allocator rounds up, and what a device keeps for itself.
   const std::int64_t room = free - free / 32 - others;
   std::string contexts;
   for (const DType dtype : cache_types) {
-    const graph::KvCacheDesc block{dtype, 1, model.kv_layers()};
+    const graph::KvCacheDesc block{dtype, 1, caches.kv.layers};
     if (dtype == DType::f32 && dtype != options.kv_dtype) {
       continue;
     }

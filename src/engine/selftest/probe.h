@@ -27,7 +27,7 @@ struct ProbeSize {
 };
 
 /// A model of one kind of operation: an embedding, and layers that do it with random weights of
-/// their own. Deterministic. Not to be moved: layers refer to it.
+/// their own. Deterministic. Sessions refer to its weights.
 class Probe {
  public:
   using Layer = std::function<graph::ValueId(graph::GraphBuilder&, graph::ValueId)>;

@@ -88,6 +88,19 @@ TEST(GpuBackend, CopiesStateSlots) {
   EXPECT_NE(logits_at(1, 1), expected);  // the state has gone on
 }
 
+/// One token of a sequence that begins.
+Result<void> run_first_token(Executable& executable) {
+  const std::vector<TokenId> token{TokenId{1}};
+  const std::vector<std::int32_t> zero{0};
+  HEARTH_TRY(executable.run({.tokens = token,
+                             .positions = zero,
+                             .sequences = zero,
+                             .logit_rows = zero,
+                             .block_tables = zero,
+                             .table_stride = 1}));
+  return {};
+}
+
 TEST(GpuBackend, SaysWhatFailedOnTheDevice) {
   const TinyModel model(Family::llama, tiny(), {DType::f32});
   const auto backend =
@@ -98,18 +111,10 @@ TEST(GpuBackend, SaysWhatFailedOnTheDevice) {
       session
           ->compile(plan::make_plan(model.record({1, 1}), model.weights(), backend->plan_options()))
           .value();
-  const std::vector<TokenId> token{TokenId{1}};
-  const std::vector<std::int32_t> zero{0};
-  const graph::StepView step{.tokens = token,
-                             .positions = zero,
-                             .sequences = zero,
-                             .logit_rows = zero,
-                             .block_tables = zero,
-                             .table_stride = 1};
-  const auto failed = executable->run(step);
+  const auto failed = run_first_token(*executable);
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error(), (Error{ErrorCode::internal, "emulator: submission 0 fails as asked"}));
-  EXPECT_TRUE(executable->run(step));  // the device is not lost
+  EXPECT_TRUE(run_first_token(*executable));  // the device is not lost
 }
 
 TEST(GpuBackend, SaysThatALostDeviceCannotBeOpenedAnew) {
@@ -122,17 +127,9 @@ TEST(GpuBackend, SaysThatALostDeviceCannotBeOpenedAnew) {
       session
           ->compile(plan::make_plan(model.record({1, 1}), model.weights(), backend->plan_options()))
           .value();
-  const std::vector<TokenId> token{TokenId{1}};
-  const std::vector<std::int32_t> zero{0};
-  const graph::StepView step{.tokens = token,
-                             .positions = zero,
-                             .sequences = zero,
-                             .logit_rows = zero,
-                             .block_tables = zero,
-                             .table_stride = 1};
-  EXPECT_FALSE(executable->run(step));
+  EXPECT_FALSE(run_first_token(*executable));
   for (int i = 0; i < 2; ++i) {
-    const auto refused = executable->run(step);
+    const auto refused = run_first_token(*executable);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message,
               "the device was lost, and opening it anew failed: this device is opened once only; "
