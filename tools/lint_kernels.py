@@ -30,7 +30,7 @@ RULES = [
     (r"\bif\s+constexpr\b|\b(?:co_await|requires|concept|consteval|constinit)\b", "newer than C++14"),
     (r"\[\s*[&=]?\s*\]\s*(?:\(|\{)", "lambda"),
     (r"\b(?:const_cast|reinterpret_cast)\b", "cast that takes const or an address space away"),
-    (r"\b(?:threadIdx|blockIdx|blockDim|__\w+|simd_(?!sum_f32|sum_u32|max_f32|max_u32)\w+|threadgroup_barrier|as_type|atomic\w*)\b", "platform spelling"),
+    (r"\b(?:threadIdx|blockIdx|blockDim|__\w+|simd_(?!sum_f32|sum_u32|max_f32|max_u32|min_u32)\w+|threadgroup_barrier|as_type|atomic\w*)\b", "platform spelling"),
     (r"\boperator\b|\)\s*const\s*\{", "member function or operator in kernel code"),
     (r"\b(?:isnan|isinf|INFINITY|NAN)\b", "infinity or NaN: a compiler may assume them away"),
     (r"^(?:\w+\s+)+\w+\s*(?:\[\w*\])?\s*(?:=.*)?;", "variable outside a function"),  # those begin a line
@@ -91,7 +91,7 @@ def text_faults(text):
 def vocabulary(*names):
     """Functions and macros that a binding offers to kernels."""
     text = "".join(without_comments((GPU / "dialect" / name).read_text(encoding="utf-8")) for name in names)
-    plain_types = re.sub(r"^(DEVICE_FN) DEVICE\([^)]*\)", r"\1 pointer", text, flags=re.MULTILINE)
+    plain_types = re.sub(r"^(DEVICE_FN) (?:DEVICE|SHARED)\([^)]*\)", r"\1 pointer", text, flags=re.MULTILINE)
     functions = re.findall(r"^DEVICE_FN[^;{]*?\b(\w+)\(", plain_types, re.MULTILINE)
     templates = re.findall(r"^(?:f32x4|u32x[24]|void|emulator::CheckedPointer<const u\d+, space>) (\w+)\(", text, re.MULTILINE)
     macros = re.findall(r"^#define (\w+)", text, re.MULTILINE)

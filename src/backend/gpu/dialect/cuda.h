@@ -131,6 +131,12 @@ DEVICE_FN const f32* floats(const u8* bytes) {
 DEVICE_FN const u16* halfwords(const u8* bytes) {
   return reinterpret_cast<const u16*>(bytes);
 }
+DEVICE_FN u32* as_words(f32* floats) {
+  return reinterpret_cast<u32*>(floats);
+}
+DEVICE_FN i32* as_integers(f32* floats) {
+  return reinterpret_cast<i32*>(floats);
+}
 
 // Collectives.
 inline constexpr u32 all_lanes = 0xffffffffu;
@@ -143,6 +149,9 @@ DEVICE_FN f32 simd_sum_f32(f32 value) {
 }
 DEVICE_FN u32 simd_sum_u32(u32 value) {
   return __reduce_add_sync(all_lanes, value);
+}
+DEVICE_FN u32 simd_min_u32(u32 value) {
+  return __reduce_min_sync(all_lanes, value);
 }
 DEVICE_FN u32 simd_max_u32(u32 value) {
   return __reduce_max_sync(all_lanes, value);

@@ -151,6 +151,12 @@ emulator::CheckedPointer<const u16, space> halfwords(
     emulator::CheckedPointer<const u8, space> bytes) {
   return bytes.template as<u16>();
 }
+DEVICE_FN SHARED(u32) as_words(SHARED(f32) floats) {
+  return floats.template as<u32>();
+}
+DEVICE_FN SHARED(i32) as_integers(SHARED(f32) floats) {
+  return floats.template as<i32>();
+}
 
 // Barriers and collectives.
 DEVICE_FN void group_barrier(SITE) {
@@ -185,6 +191,11 @@ DEVICE_FN u32 simd_sum_u32(u32 value, SITE) {
       sum += given[i];
     }
     std::fill_n(sums, 32, sum);
+  });
+}
+DEVICE_FN u32 simd_min_u32(u32 value, SITE) {
+  return emulator::collective(value, where, [](const u32* given, u32* minima) {
+    std::fill_n(minima, 32, *std::min_element(given, given + 32));
   });
 }
 DEVICE_FN u32 simd_max_u32(u32 value, SITE) {

@@ -152,6 +152,12 @@ DEVICE_FN DEVICE(const f32) floats(DEVICE(const u8) bytes) {
 DEVICE_FN DEVICE(const u16) halfwords(DEVICE(const u8) bytes) {
   return (DEVICE(const u16))bytes;
 }
+DEVICE_FN SHARED(u32) as_words(SHARED(f32) floats) {
+  return (SHARED(u32))floats;
+}
+DEVICE_FN SHARED(i32) as_integers(SHARED(f32) floats) {
+  return (SHARED(i32))floats;
+}
 
 // Collectives. Sums are butterflies as on the other targets, since the order of simd_sum() is
 // nowhere written down.
@@ -175,6 +181,9 @@ DEVICE_FN f32 simd_sum_f32(f32 value) {
 }
 DEVICE_FN u32 simd_sum_u32(u32 value) {
   return simd_sum(value);
+}
+DEVICE_FN u32 simd_min_u32(u32 value) {
+  return simd_min(value);
 }
 DEVICE_FN u32 simd_max_u32(u32 value) {
   return simd_max(value);

@@ -8,7 +8,8 @@
 
 namespace hearth::backend::gpu {
 
-/// A model's weights on a device, each as the file stores it.
+/// A model's weights on a device: matrices of types that have tiles in tiles, where the device has
+/// instructions for them (kernels/weight_tiles.h), all others as the file stores them.
 class DeviceWeights {
  public:
   /// Uploads all of them. Weights that share their data in the file share it here. Errors:
@@ -18,10 +19,12 @@ class DeviceWeights {
   [[nodiscard]] const BufferPart& part(graph::WeightId id) const {
     return parts_[graph::index(id)];
   }
+  [[nodiscard]] bool is_tiled(graph::WeightId id) const { return is_tiled_[graph::index(id)]; }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
  private:
   std::vector<BufferPart> parts_;  // by WeightId, in one buffer
+  std::vector<bool> is_tiled_;     // by WeightId
   std::int64_t bytes_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include "backend/gpu/executor/strips.h"
 #include "backend/gpu/kernels/expert_down.h"
 #include "backend/gpu/kernels/expert_gate.h"
+#include "backend/gpu/kernels/weight_tiles.h"
 #include "base/checked.h"
 
 namespace hearth::backend::gpu {
@@ -16,18 +17,13 @@ const TensorView& matrix(graph::WeightId weight, const Recorder& recorder) {
   return recorder.host_weight(weight).tensor;
 }
 
-/// Whether the kernel has tiles for a matrix.
-bool has_blocks(graph::WeightId weight, const Recorder& recorder) {
-  return has_strips(weight, recorder) && *strip_type(weight, recorder) != STRIP_F32;
+/// Whether rows of a matrix of experts begin with a strip of tiles.
+bool begins_strip(const graph::ExpertMatMul& product, const Recorder& recorder) {
+  return recorder.is_tiled(product.weight) && product.first_row % TILE_ROWS == 0;
 }
 
 std::int64_t n_blocks(const plan::ExpertDown& down, const Recorder& recorder) {
   return recorder.features(down.input) / block_values;
-}
-
-/// Rows of the matrix of one expert.
-u32 expert_rows(graph::WeightId weight, const Recorder& recorder) {
-  return static_cast<u32>(matrix(weight, recorder).shape[1]);
 }
 
 /// Strips that a threadgroup takes: so many threadgroups that each compute unit has one, as far as
@@ -43,13 +39,12 @@ u32 strips_for_each_group(u32 n_strips, u32 n_experts, u32 n_units, const Record
 bool takes_expert_gate(const plan::OpLaunch& router, const plan::ExpertGate& gate,
                        const Recorder& recorder) {
   const u32 n = recorder.features(gate.input);
-  return router.output == gate.routing && recorder.device().has_integer_tiles &&
-         recorder.rows(gate.input) <= max_strip_rows && n <= EXPERT_MAX_IN &&
-         recorder.features(router.inputs.front()) <= ROUTER_MAX_EXPERTS &&
+  return router.output == gate.routing && recorder.rows(gate.input) <= max_strip_rows &&
+         n <= EXPERT_MAX_IN && recorder.features(router.inputs.front()) <= GATE_MAX_EXPERTS &&
          recorder.features(gate.routing) / 2 <= ROUTER_MAX_USED &&
-         has_blocks(gate.gate.weight, recorder) && has_blocks(gate.up.weight, recorder) &&
+         begins_strip(gate.gate, recorder) && begins_strip(gate.up, recorder) &&
          strip_type(gate.gate.weight, recorder) == strip_type(gate.up.weight, recorder) &&
-         expert_rows(gate.gate.weight, recorder) == expert_rows(gate.up.weight, recorder) &&
+         recorder.expert_rows(gate.gate.weight) == recorder.expert_rows(gate.up.weight) &&
          matrix(gate.gate.weight, recorder).shape.back() == n &&
          (!gate.norm || matrix(gate.norm->weight, recorder).shape.back() == n);
 }
@@ -64,7 +59,7 @@ void record_routed_gate(const plan::OpLaunch& router, const plan::ExpertGate& ga
       .n_used = recorder.features(gate.routing) / 2,
       .n_out = static_cast<u32>(gate.gate.n_out),
       .type = *strip_type(gate.gate.weight, recorder),
-      .expert_rows = expert_rows(gate.gate.weight, recorder),
+      .expert_rows = recorder.expert_rows(gate.gate.weight),
       .first_row = {static_cast<u32>(gate.gate.first_row), static_cast<u32>(gate.up.first_row)},
       .activation = static_cast<u32>(gate.kind)};
   const auto n_strips = static_cast<u32>(ceil_div(params.n_out, STRIP_ROWS));
@@ -86,9 +81,9 @@ void record_routed_gate(const plan::OpLaunch& router, const plan::ExpertGate& ga
 bool takes_expert_down(const plan::ExpertDown& down, const Recorder& recorder) {
   const u32 n_used = recorder.features(down.routing) / 2;
   const std::int64_t n_in = matrix(down.down.weight, recorder).shape.back();
-  return recorder.device().has_integer_tiles && recorder.rows(down.input) <= max_strip_rows &&
-         n_used < DOWN_MAX_SLOTS && recorder.features(down.input) == n_used * n_in &&
-         has_blocks(down.down.weight, recorder) && n_blocks(down, recorder) <= STRIP_MAX_BLOCKS;
+  return recorder.rows(down.input) <= max_strip_rows && n_used < DOWN_MAX_SLOTS &&
+         recorder.features(down.input) == n_used * n_in && begins_strip(down.down, recorder) &&
+         n_blocks(down, recorder) <= STRIP_MAX_BLOCKS;
 }
 
 bool is_shared_expert(const plan::ExpertDown& down, const plan::Projection& shared,
@@ -96,8 +91,7 @@ bool is_shared_expert(const plan::ExpertDown& down, const plan::Projection& shar
   return shared.residual == down.output && shared.parts.size() == 1 && !shared.norm &&
          shared.row_gate && !shared.row_gate->columns && shared.input_gate &&
          !shared.input_gate->columns && !shared.parts.front().matmul.bias &&
-         has_blocks(shared.parts.front().matmul.weight, recorder) &&
-         recorder.features(shared.input) <= DOWN_MAX_SHARED &&
+         recorder.is_tiled(shared.parts.front().matmul.weight) &&
          n_blocks(down, recorder) + recorder.features(shared.input) / block_values <=
              STRIP_MAX_BLOCKS;
 }
@@ -109,7 +103,7 @@ void record_expert_down(const plan::ExpertDown& down, const plan::Projection* sh
                           .n_out = static_cast<u32>(down.down.n_out),
                           .n_used = recorder.features(down.routing) / 2,
                           .type = *strip_type(down.down.weight, recorder),
-                          .expert_rows = expert_rows(down.down.weight, recorder),
+                          .expert_rows = recorder.expert_rows(down.down.weight),
                           .first_row = static_cast<u32>(down.down.first_row),
                           .has_residual = down.residual ? 1u : 0u};
   BufferPart shared_x = recorder.absent();
@@ -135,7 +129,7 @@ void record_expert_down(const plan::ExpertDown& down, const plan::Projection* sh
        std::move(row_gate), std::move(shared_weight),
        recorder.value(shared != nullptr ? shared->output : down.output)},
       params, {static_cast<u32>(ceil_div(params.n_out, STRIP_ROWS)), recorder.rows(down.input)},
-      STRIP_THREADS);
+      DOWN_THREADS);
 }
 
 }  // namespace hearth::backend::gpu

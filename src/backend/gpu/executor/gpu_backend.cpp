@@ -47,8 +47,8 @@ class GpuSession final : public Session {
     const auto mebibytes = [](std::int64_t bytes) {
       return static_cast<double>(bytes) / (1 << 20);
     };
-    const auto weights = format("{:.1f} MiB of weights on the device, as the file stores them",
-                                mebibytes(memory().weight_bytes));
+    const auto weights =
+        format("{:.1f} MiB of weights on the device", mebibytes(memory().weight_bytes));
     const auto& states = memory_->cache_descs().states;
     return states.bytes() == 0 ? weights
                                : format("{}; {} slots of {:.1f} MiB for recurrent state", weights,

@@ -72,10 +72,11 @@ Result<void> MatrixProduct::record(const MatrixInput& input, Recorder& recorder)
                        .has_bias = bias ? 1u : 0u,
                        .gate = gate.kind,
                        .activation = static_cast<u32>(gate.activation),
-                       .has_residual = residual ? 1u : 0u};
+                       .has_residual = residual ? 1u : 0u,
+                       .is_tiled = recorder.is_tiled(weight) ? 1u : 0u};
   if (experts) {
     params.n_used = recorder.features(experts->routing) / 2;
-    params.expert_rows = static_cast<u32>(tensor.shape[1]);
+    params.expert_rows = recorder.expert_rows(weight);
     params.first_row = static_cast<u32>(experts->first_row);
     params.has_x_per_slot = experts->has_x_per_slot ? 1 : 0;
   }

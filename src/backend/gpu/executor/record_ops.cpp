@@ -101,7 +101,8 @@ struct RecordOp {
     HEARTH_ASSIGN(const KernelId kernel,
                   kernel_for("embed_", tensor.dtype, format("tensor '{}'", name)));
     recorder.dispatch(kernel, {counts(), recorder.step().tokens, recorder.weight(op.table), y()},
-                      EmbedParams{n(), op.scale}, {rows()}, EMBED_THREADS);
+                      EmbedParams{n(), op.scale, recorder.is_tiled(op.table) ? 1u : 0u}, {rows()},
+                      EMBED_THREADS);
     return {};
   }
   Result<void> operator()(const graph::RmsNorm& op) const {

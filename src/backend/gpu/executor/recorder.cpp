@@ -4,6 +4,7 @@
 #include <string>
 #include <variant>
 
+#include "backend/gpu/kernels/weight_tiles.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "quant/registry.h"
@@ -60,6 +61,11 @@ BufferPart Recorder::scratch(std::int64_t bytes) {
                         static_cast<std::uint64_t>(bytes)};
   scratch_used_ = round_up(scratch_used_ + bytes, buffer_alignment);
   return part;
+}
+
+std::uint32_t Recorder::expert_rows(graph::WeightId id) const {
+  const std::int64_t rows = host_weight(id).tensor.shape[1];
+  return static_cast<std::uint32_t>(is_tiled(id) ? round_up(rows, TILE_ROWS) : rows);
 }
 
 Result<KernelId> kernel_for(std::string_view prefix, DType type, std::string_view what) {

@@ -58,6 +58,12 @@ class Recorder {
   [[nodiscard]] BufferPart weight(graph::WeightId id) const {
     return context_.device_weights.part(id);
   }
+  /// Whether it lies in tiles (kernels/weight_tiles.h).
+  [[nodiscard]] bool is_tiled(graph::WeightId id) const {
+    return context_.device_weights.is_tiled(id);
+  }
+  /// Rows from one expert's matrix to the next.
+  [[nodiscard]] std::uint32_t expert_rows(graph::WeightId id) const;
   [[nodiscard]] const graph::Weight& host_weight(graph::WeightId id) const {
     return context_.weights[graph::index(id)];
   }

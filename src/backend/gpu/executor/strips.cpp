@@ -114,6 +114,10 @@ void set_common(const MatrixProduct& first, const MatrixInput& input, const Reco
   params.group_rows = std::min(rows_that_fit(params.n, is_pair), recorder.rows(input.value()));
   const u32 n_units = params.n / block_values * (is_pair ? 2 : 1);
   params.round_strips = STRIP_WORK / (STRIP_BLOCK_FLOATS(params.group_rows) * n_units);
+  if (params.group_rows == 1) {  // a thread for each result
+    params.round_strips =
+        std::min<u32>(params.round_strips, STRIP_THREADS / (STRIP_ROWS * (is_pair ? 2 : 1)));
+  }
   params.has_row_gate = first.gate.kind == PRODUCT_ROW_GATE ? 1 : 0;
   params.row_activation = static_cast<u32>(first.gate.activation);
   params.has_residual = first.residual ? 1 : 0;
@@ -156,8 +160,9 @@ void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, St
   for (std::size_t i = 0; i < STRIP_PARTS; ++i) {
     buffers.push_back(i < n_outputs ? products[i].y : recorder.scratch(sizeof(float)));
   }
-  recorder.dispatch(KernelId::strip_projection, std::move(buffers), params, {n_groups, row_groups},
-                    STRIP_THREADS);
+  const bool is_row = recorder.rows(input.value()) == 1;
+  recorder.dispatch(is_row ? KernelId::strip_row : KernelId::strip_projection, std::move(buffers),
+                    params, {n_groups, row_groups}, STRIP_THREADS);
 }
 
 }  // namespace
@@ -165,24 +170,23 @@ void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, St
 std::optional<u32> strip_type(graph::WeightId matrix, const Recorder& recorder) {
   const DType type = recorder.host_weight(matrix).tensor.dtype;
   const auto found = std::ranges::find(strip_types, type, &StripType::dtype);
-  return found == strip_types.end() ? std::nullopt : std::optional(found->number);
-}
-
-bool has_strips(graph::WeightId matrix, const Recorder& recorder) {
-  const auto& tensor = recorder.host_weight(matrix).tensor;
-  const std::int64_t n_in = tensor.shape.back();
-  return strip_type(matrix, recorder) && n_in % block_values == 0 &&
-         tensor.shape[tensor.shape.rank() - 2] * quant::row_bytes(tensor.dtype, n_in) <=
-             std::numeric_limits<u32>::max();
+  if (found == strip_types.end() || (type != DType::f32 && !recorder.is_tiled(matrix))) {
+    return std::nullopt;
+  }
+  return found->number;
 }
 
 bool takes_strips(const MatrixProduct& product, const MatrixInput& input,
                   const Recorder& recorder) {
   const u32 n = n_in(product, recorder);
+  const auto& tensor = recorder.host_weight(product.weight).tensor;
   return recorder.device().has_integer_tiles && recorder.rows(input.value()) <= max_strip_rows &&
          !product.bias && !product.experts && product.gate.kind != PRODUCT_ELEMENT_GATE &&
-         has_strips(product.weight, recorder) && rows_that_fit(n, /*is_pair=*/true) > 0 &&
-         (type_of(product, recorder) != DType::f32 || n <= STRIP_WORK - 16);
+         strip_type(product.weight, recorder) && n % block_values == 0 &&
+         round_up(product.n_out, STRIP_ROWS) * quant::row_bytes(tensor.dtype, n) <=
+             std::numeric_limits<u32>::max() &&
+         rows_that_fit(n, /*is_pair=*/true) > 0 &&
+         (tensor.dtype != DType::f32 || n <= STRIP_WORK - 16);
 }
 
 void record_strips(std::span<const MatrixProduct> products, MatrixInput& input,

@@ -18,10 +18,6 @@ inline constexpr std::uint32_t max_strip_rows = 16;
 [[nodiscard]] std::optional<std::uint32_t> strip_type(graph::WeightId matrix,
                                                       const Recorder& recorder);
 
-/// Whether kernels of strips take a matrix: its type, whole blocks in a row, less than 4 GiB (of
-/// experts each).
-[[nodiscard]] bool has_strips(graph::WeightId matrix, const Recorder& recorder);
-
 /// Whether such a launch takes a product, as one of a pair or for itself.
 [[nodiscard]] bool takes_strips(const MatrixProduct& product, const MatrixInput& input,
                                 const Recorder& recorder);

@@ -2,6 +2,7 @@
 
 #include "backend/gpu/kernels/expert_rows.h"
 #include "backend/gpu/kernels/tile_product.h"
+#include "backend/gpu/kernels/weight_tiles.h"
 
 namespace hearth::backend::gpu {
 namespace {
@@ -12,9 +13,8 @@ constexpr u32 min_capacity = 17;
 }  // namespace
 
 bool takes_tiles(const MatrixProduct& product, const MatrixInput& input, const Recorder& recorder) {
-  const auto& [name, tensor, is_mapped] = recorder.host_weight(product.weight);
-  return recorder.device().has_integer_tiles && recorder.rows(input.value()) >= min_capacity &&
-         kernel_for("tile_product_", tensor.dtype, name).has_value();
+  return recorder.is_tiled(product.weight) && recorder.rows(input.value()) >= min_capacity &&
+         (!product.experts || product.experts->first_row % TILE_ROWS == 0);
 }
 
 ExpertRows record_expert_rows(const MatrixProduct& product, Recorder& recorder) {

@@ -76,6 +76,8 @@
   X(softcap_f32)              \
   X(store_rows_f32)           \
   X(strip_projection)         \
+  X(strip_row)                \
   X(tile_product_q4_k)        \
   X(tile_product_q5_k)        \
-  X(tile_product_q6_k)
+  X(tile_product_q6_k)        \
+  X(tile_weights)

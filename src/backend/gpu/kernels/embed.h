@@ -11,11 +11,12 @@ namespace hearth::backend::gpu {
 /// scale. Threadgroups of EMBED_THREADS, grid (capacity). Buffers:
 ///   0 counts u32 [3]      rows of the step, of its logits, sequences
 ///   1 tokens i32 [rows]
-///   2 table [vocab, n]    blocks; begins at a multiple of 16 bytes
+///   2 table [vocab, n]    blocks, or with is_tiled tiles; begins at a multiple of 16 bytes
 ///   3 y f32 [rows, n]
 struct EmbedParams {
   u32 n;  // a multiple of the block
   f32 scale;
+  u32 is_tiled;  // kernels/weight_tiles.h
 };
 
 }  // namespace hearth::backend::gpu

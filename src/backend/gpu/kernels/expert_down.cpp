@@ -1,7 +1,7 @@
-// A threadgroup has 16 results of a row: its simdgroups take turns with the blocks of 16 rows by
-// 256 weights of all experts (kernels/strip_tile.h), then a thread adds up what one expert says of
-// one result, and one thread those of a result in order. 30 KiB of shared memory. Bound by latency:
-// of the input, of the weights, which nobody can ask for before the experts are known.
+// A threadgroup has 16 results of a row: its simdgroups take turns with the tiles of all experts
+// (kernels/row_tile.h), then a thread adds up what one expert says of one result, and one thread
+// those of a result in order. 20 KiB of shared memory. Bound by latency: of the input, of the
+// weights, which nobody can ask for before the experts are known.
 
 #include "backend/gpu/kernels/expert_down.h"
 
@@ -9,80 +9,68 @@
 
 namespace hearth::backend::gpu {
 
-/// A block of the threadgroup's strip.
-struct DownBlock {
+/// A tile of the threadgroup's strip.
+struct DownTile {
   bool is_shared;
   u32 slot;
   u32 block;  // of the slot's row
+  u32 type;
 };
 
-DEVICE_FN DownBlock down_block(PARAMS(ExpertDownParams) p, u32 unit) {
+DEVICE_FN DownTile down_tile(PARAMS(ExpertDownParams) p, u32 unit) {
   const u32 n_blocks = p.n / 256;
   const u32 slot = unit / n_blocks;
-  DownBlock result = {slot >= p.n_used, slot, unit - slot * n_blocks};
+  DownTile result = {slot >= p.n_used, slot, unit - slot * n_blocks, p.type};
   if (result.is_shared) {
     result.slot = p.n_used;
     result.block = unit - p.n_used * n_blocks;
+    result.type = p.shared_type;
   }
   return result;
 }
 
-/// Loads a block; `is_early` only asks the device to have it at hand.
-DEVICE_FN void load_down(PARAMS(ExpertDownParams) p, DownBlock at, u32 first_output,
-                         DEVICE(const f32) experts, DEVICE(const u8) weight,
-                         DEVICE(const u8) shared_weight, u32 lane, bool is_early,
-                         THREAD_REF(StripTile) tile) {
-  const u32 type = at.is_shared ? p.shared_type : p.type;
-  const u32 block_bytes = strip_block_bytes(type);
-  const u32 row_bytes = (at.is_shared ? p.shared_n : p.n) / 256 * block_bytes;
-  u64 first = 0;
-  if (!at.is_shared) {
-    first = (u64(u32(experts[at.slot])) * p.expert_rows + p.first_row) * row_bytes;
-  }
-  const u32 begin = u32(first % 16u) + at.block * block_bytes;
-  const u32 row = first_output + lane / 4;
-  const StripPlace place = {begin + min_u32(row, p.n_out - 1u) * row_bytes,
-                            begin + min_u32(row + 8, p.n_out - 1u) * row_bytes};
-  DEVICE(const u8) from = (at.is_shared ? shared_weight : weight) + (first - first % 16u);
-  if (is_early) {
-    prefetch(from + place.row0 + lane % 2 * (block_bytes - 1u));
-    prefetch(from + place.row8 + lane % 2 * (block_bytes - 1u));
-  } else {
-    tile_load(type, from, place, lane, tile);
-  }
+/// Byte of its matrix at which it begins.
+DEVICE_FN u64 down_place(PARAMS(ExpertDownParams) p, DownTile at, u32 strip, u32 expert) {
+  const u64 strips = at.is_shared ? 0u : (u64(expert) * p.expert_rows + p.first_row) / TILE_ROWS;
+  const u32 n_blocks = (at.is_shared ? p.shared_n : p.n) / 256;
+  return ((strips + strip) * n_blocks + at.block) * strip_tile_bytes(at.type);
 }
 
-EARLY_KERNEL(expert_down, STRIP_THREADS, ExpertDownParams, BUFFER(0, const u32, counts),
+DEVICE_FN f32x4 activate4(u32 kind, f32x4 x) {
+  return make4(activate_f32(kind, x.x), activate_f32(kind, x.y), activate_f32(kind, x.z),
+               activate_f32(kind, x.w));
+}
+
+EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, counts),
              BUFFER(1, const f32, x), BUFFER(2, const f32, routing), BUFFER(3, const f32, residual),
              BUFFER(4, const u8, weight), BUFFER(5, const f32, shared_x),
              BUFFER(6, const f32, shared_gate), BUFFER(7, const f32, row_gate),
              BUFFER(8, const u8, shared_weight), BUFFER(9, f32, y)) {
-  SHARED_ARRAY(f32, work, (STRIP_MAX_BLOCKS * STRIP_BLOCK_FLOATS(1)));
-  SHARED_ARRAY(u32, codes, (STRIP_MAX_BLOCKS * STRIP_BLOCK_WORDS));
-  SHARED_ARRAY(u8, digits, (STRIP_MAX_BLOCKS * STRIP_DIGIT_BYTES));
-  SHARED_ARRAY(f32, scales, STRIP_MAX_BLOCKS);
+  SHARED_ARRAY(f32, work, (STRIP_MAX_BLOCKS * ROW_TERMS));
+  SHARED_ARRAY(u32, all_codes, (DOWN_SIMDGROUPS * STRIP_BLOCK_WORDS));
+  SHARED_ARRAY(i32, all_sums, (DOWN_SIMDGROUPS * ROW_SUMS));
+  SHARED_ARRAY(f32, all_scales, DOWN_SIMDGROUPS);
   SHARED_ARRAY(f32, said, (DOWN_MAX_SLOTS * STRIP_ROWS));
   const u32 row = k_group.y;
-  wait_for_kernel_before();
-  if (row >= counts[0]) {
-    return;
-  }
   const u32 n_blocks = p.n / 256;
   const u32 n_units = p.n_used * n_blocks + p.shared_n / 256;
-  const u32 first_output = k_group.x * STRIP_ROWS;
-  DEVICE(const f32) experts = routing + u64(row) * 2u * p.n_used;
-  DownBlock mine = down_block(p, k_simdgroup);
-  StripTile tile;
-  if (k_simdgroup < n_units) {
-    load_down(p, mine, first_output, experts, weight, shared_weight, k_lane, false, tile);
-  }
-  if (k_simdgroup + STRIP_SIMDGROUPS < n_units) {
-    load_down(p, down_block(p, k_simdgroup + STRIP_SIMDGROUPS), first_output, experts, weight,
-              shared_weight, k_lane, true, tile);
-  }
-  // What the last threads need, asked for early.
-  const u32 output = first_output + k_thread.x;
+  const u32 output = k_group.x * STRIP_ROWS + k_thread.x;
   const bool is_last = k_thread.x < STRIP_ROWS && output < p.n_out;
+  SHARED(u32) codes = all_codes + k_simdgroup * STRIP_BLOCK_WORDS;
+  SHARED(i32) sums = all_sums + k_simdgroup * ROW_SUMS;
+  SHARED(f32) scale = all_scales + k_simdgroup;
+  DownTile at = down_tile(p, k_simdgroup);
+  StripTile tile;
+  if (at.is_shared && k_simdgroup < n_units) {
+    tile_load(at.type, shared_weight + down_place(p, at, k_group.x, 0), k_lane, tile);
+  }
+  const bool is_row = row < counts[0];
+  wait_for_kernel_before();
+  if (!is_row) {
+    return;
+  }
+  DEVICE(const f32) experts = routing + u64(row) * 2u * p.n_used;
+  // What the last threads need, asked for early.
   f32 before = 0.0f;
   f32 share = 0.0f;
   if (is_last && p.has_residual != 0u) {
@@ -91,47 +79,40 @@ EARLY_KERNEL(expert_down, STRIP_THREADS, ExpertDownParams, BUFFER(0, const u32, 
   if (is_last && p.shared_n != 0u) {
     share = row_gate[row];
   }
-  for (u32 i = k_thread.x; i < p.shared_n; i += STRIP_THREADS) {
-    const u64 at = u64(row) * p.shared_n + i;
-    work[i] = shared_x[at] * activate_f32(p.activation, shared_gate[at]);
-  }
-  group_barrier();
-  for (u32 unit = k_simdgroup; unit < n_units; unit += STRIP_SIMDGROUPS) {
-    const u32 in_shared = (unit - p.n_used * n_blocks) * 256 + LANE_VALUES * k_lane;
+  for (u32 unit = k_simdgroup; unit < n_units; unit += DOWN_SIMDGROUPS) {
+    at = down_tile(p, unit);
     f32x4 low;
     f32x4 high;
-    if (unit < p.n_used * n_blocks) {
-      DEVICE(const f32) from = x + (u64(row) * p.n_used * p.n + unit * 256 + LANE_VALUES * k_lane);
-      low = load4(from);
-      high = load4(from + 4);
+    if (at.is_shared) {
+      if (unit != k_simdgroup) {
+        tile_load(at.type, shared_weight + down_place(p, at, k_group.x, 0), k_lane, tile);
+      }
+      const u64 from = u64(row) * p.shared_n + at.block * 256 + LANE_VALUES * k_lane;
+      const f32x4 gate_low = load4(shared_gate + from);
+      const f32x4 gate_high = load4(shared_gate + from + 4);
+      low = load4(shared_x + from) * activate4(p.activation, gate_low);
+      high = load4(shared_x + from + 4) * activate4(p.activation, gate_high);
     } else {
-      low = load4(work + in_shared);
-      high = load4(work + in_shared + 4);
+      const u64 from = u64(row) * p.n_used * p.n + unit * 256 + LANE_VALUES * k_lane;
+      const u32 expert = u32(experts[at.slot]);
+      low = load4(x + from);
+      high = load4(x + from + 4);
+      tile_load(at.type, weight + down_place(p, at, k_group.x, expert), k_lane, tile);
     }
-    quantize_block(low, high, k_lane, codes + unit * STRIP_BLOCK_WORDS,
-                   digits + unit * STRIP_DIGIT_BYTES, scales + unit);
-  }
-  group_barrier();
-
-  for (u32 unit = k_simdgroup; unit < n_units; unit += STRIP_SIMDGROUPS) {
-    if (unit != k_simdgroup) {
-      mine = down_block(p, unit);
-      load_down(p, mine, first_output, experts, weight, shared_weight, k_lane, false, tile);
-    }
-    const StripCodes row_codes = strip_codes(digits + unit * STRIP_DIGIT_BYTES, k_lane);
-    StripProduct product;
-    tile_multiply(mine.is_shared ? p.shared_type : p.type, tile, codes + unit * STRIP_BLOCK_WORDS,
-                  row_codes, true, product);
-    store_product(product, 1, true, k_lane, work + unit * STRIP_BLOCK_FLOATS(1));
+    quantize_row_block(low, high, k_lane, codes, sums, scale);
+    simdgroup_barrier();
+    RowProduct product;
+    row_multiply(at.type, tile, codes, sums, k_lane, product);
+    store_row_terms(product, scale[0], k_lane, work + unit * ROW_TERMS);
+    simdgroup_barrier();  // the codes have been used
   }
   group_barrier();
   const u32 slot = k_thread.x / STRIP_ROWS;
   if (slot < p.n_used + (p.shared_n != 0u ? 1u : 0u)) {
     const bool is_shared = slot == p.n_used;
-    said[k_thread.x] =
-        sum_strip(work + slot * n_blocks * STRIP_BLOCK_FLOATS(1), 1, true,
-                  (is_shared ? p.shared_n : p.n) / 256, k_thread.x % STRIP_ROWS, 0,
-                  (is_shared ? p.shared_type : p.type) != STRIP_Q6_K, scales + slot * n_blocks);
+    said[k_thread.x] = sum_row_terms(
+        work + (slot * n_blocks * ROW_TERMS + 4 * (k_thread.x % STRIP_ROWS)),
+        (is_shared ? p.shared_n : p.n) / 256, (is_shared ? p.shared_type : p.type) != STRIP_Q6_K);
   }
   group_barrier();
   if (is_last) {

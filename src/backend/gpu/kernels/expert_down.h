@@ -7,20 +7,20 @@
 
 namespace hearth::backend::gpu {
 
-#define DOWN_MAX_SLOTS 16  // experts of a row, with the shared one
-#define DOWN_MAX_SHARED STRIP_WORK
+#define DOWN_MAX_SLOTS 16   // experts of a row, with the shared one
+#define DOWN_SIMDGROUPS 18  // as many as eight experts of two blocks and a shared one have tiles
+#define DOWN_THREADS (32 * DOWN_SIMDGROUPS)
 
 /// y[row] = residual[row] + sum over slots of weight[slot] down[expert[slot]] x[row, slot]
 /// [+ shared_down (shared_x[row] * activation(shared_gate[row])) * row_activation(row_gate[row])],
 /// each step rounded as the ops ExpertMatMul, ExpertSum, Add, MatMul, Mul, Add.
 /// Buffers: counts, x f32 [rows, n_used * n], routing f32 [rows, 2 n_used], residual f32 [rows,
-/// n_out], weight of [experts, expert_rows, n], of which rows [first_row, first_row + n_out) of an
-/// expert are multiplied, shared_x and shared_gate f32 [rows, shared_n], row_gate f32 [rows],
-/// shared_weight [n_out, shared_n], y f32 [rows, n_out]. For an absent buffer any other may be
-/// bound that is only read.
-/// Threadgroups of STRIP_THREADS, grid (ceil(n_out / STRIP_ROWS), capacity). n and shared_n are
-/// multiples of 256, n_used * n + shared_n at most 256 STRIP_MAX_BLOCKS, and a matrix of an expert
-/// has less than 4 GiB.
+/// n_out], weight tiles of [experts, expert_rows, n], of which rows [first_row, first_row + n_out)
+/// of an expert are multiplied, shared_x and shared_gate f32 [rows, shared_n], row_gate f32 [rows],
+/// shared_weight tiles of [n_out, shared_n], y f32 [rows, n_out]. For an absent buffer any other
+/// may be bound that is only read. Threadgroups of DOWN_THREADS, grid (ceil(n_out / STRIP_ROWS),
+/// capacity). expert_rows and first_row are multiples of TILE_ROWS. n and shared_n are multiples of
+/// 256, n_used * n + shared_n at most 256 STRIP_MAX_BLOCKS.
 struct ExpertDownParams {
   u32 n;
   u32 n_out;
@@ -29,7 +29,7 @@ struct ExpertDownParams {
   u32 expert_rows;
   u32 first_row;
   u32 has_residual;
-  u32 shared_n;  // 0: there is none; at most DOWN_MAX_SHARED
+  u32 shared_n;  // 0: there is none
   u32 shared_type;
   u32 activation;  // of shared_gate, graph::ActivationKind
   u32 row_activation;

@@ -9,23 +9,24 @@
 namespace hearth::backend::gpu {
 
 #define EXPERT_MAX_IN 4096  // values of a row
+#define GATE_MAX_EXPERTS 512
 /// Strips of a threadgroup, times 2 n / 256, at most.
 #define EXPERT_MAX_UNITS (EXPERT_MAX_IN / STRIP_BLOCK_FLOATS(1))
 
 /// y[row, slot] = activation(gate[expert[slot]] x[row]) * up[expert[slot]] x[row], with x normed as
 /// a whole row first if has_norm, and experts as graph::Router chooses them. Buffers: counts, x f32
-/// [rows, n], norm f32 [n], logits f32 [rows, n_experts], gate and up of [n_experts, expert_rows,
-/// n], of which rows [first_row[i], first_row[i] + n_out) of an expert are multiplied, routing f32
-/// [rows, 2 n_used] (written as router_f32 writes it), y f32 [rows, n_used, n_out]. gate and up may
-/// be the same buffer; an absent norm any that is only read. Threadgroups of STRIP_THREADS, grid
-/// (ceil(strips of n_out / group_strips), n_used, capacity). n is a multiple of 256 up to
-/// EXPERT_MAX_IN, group_strips * 2 n / 256 at most EXPERT_MAX_UNITS, and a matrix of an expert has
-/// less than 4 GiB.
+/// [rows, n], norm f32 [n], logits f32 [rows, n_experts], tiles of gate and up of [n_experts,
+/// expert_rows, n], of which rows [first_row[i], first_row[i] + n_out) of an expert are multiplied,
+/// routing f32 [rows, 2 n_used] (written as router_f32 writes it), y f32 [rows, n_used, n_out].
+/// gate and up may be the same buffer; an absent norm any that is only read. Threadgroups of
+/// STRIP_THREADS, grid (ceil(strips of n_out / group_strips), n_used, capacity). n is a multiple of
+/// 256 up to EXPERT_MAX_IN, group_strips * 2 n / 256 at most EXPERT_MAX_UNITS, expert_rows and
+/// first_row are multiples of TILE_ROWS.
 struct ExpertGateParams {
   u32 n;
   u32 has_norm;
   f32 eps;
-  u32 n_experts;  // at most ROUTER_MAX_EXPERTS
+  u32 n_experts;  // at most GATE_MAX_EXPERTS
   u32 n_used;     // at most ROUTER_MAX_USED
   u32 n_out;
   u32 type;  // STRIP_Q4_K ...

@@ -141,11 +141,14 @@ DEVICE_FN BlockScale block_scale(u32 magnitude_bits) {
   return result;
 }
 
-/// Rounded to the nearest integer, ties to even, by adding 1.5 * 2^23.
-DEVICE_FN i32 code_of(f32 value, f32 inverse) {
+/// Rounded to the nearest integer, ties to even, by adding 1.5 * 2^23: the code is the low byte.
+DEVICE_FN u32 code_bits(f32 value, f32 inverse) {
   const f32 rounding_shift = 12582912.0f;
-  const f32 rounded = (value * inverse + rounding_shift) - rounding_shift;
-  return i32(rounded);
+  return bits_of_f32(value * inverse + rounding_shift);
+}
+
+DEVICE_FN i32 code_of(f32 value, f32 inverse) {
+  return i32(code_bits(value, inverse) << 24) >> 24;
 }
 
 /// Eight neighbouring values of a row as codes.

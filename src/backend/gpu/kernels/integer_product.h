@@ -99,39 +99,53 @@ DEVICE_FN f32 add_terms(SHARED(const f32) terms, u32 pair, u32 n, u32 stride, bo
   return sum;
 }
 
-/// Where the rows of the matrix begin that a simdgroup multiplies; the last one twice, if there is
-/// no other.
+/// The rows of the matrix that a simdgroup multiplies; the last one twice, if there is no other.
 struct MatrixRows {
-  u64 begins[PRODUCT_OUTPUTS];  // bytes
-  u32 bytes;                    // of a row
+  u64 rows[PRODUCT_OUTPUTS];
+  u32 bytes;     // of a row
+  u32 is_tiled;  // they lie in tiles
 };
 
-DEVICE_FN MatrixRows matrix_rows(u64 first, u32 output, u32 n_out, u32 row_bytes) {
+DEVICE_FN MatrixRows matrix_rows(u64 first, u32 output, u32 n_out, u32 row_bytes, u32 is_tiled) {
   MatrixRows result;
   UNROLL for (u32 r = 0; r < PRODUCT_OUTPUTS; ++r) {
-    result.begins[r] = (first + min_u32(output + r, n_out - 1u)) * row_bytes;
+    result.rows[r] = first + min_u32(output + r, n_out - 1u);
   }
   result.bytes = row_bytes;
+  result.is_tiled = is_tiled;
   return result;
 }
 
-/// What a pass takes of row r, from byte `at` of the row on.
+/// What a pass takes of row r, from byte `at` of the row on. What is gathered from tiles begins
+/// with the range.
 DEVICE_FN CopyRange pass_range(THREAD_REF(const MatrixRows) rows, u32 r, u32 at, u32 pass_bytes) {
-  return copy_range(rows.begins[r], rows.bytes, at, min_u32(rows.bytes - at, pass_bytes));
+  CopyRange range =
+      copy_range(rows.rows[r] * rows.bytes, rows.bytes, at, min_u32(rows.bytes - at, pass_bytes));
+  range.begin = rows.is_tiled != 0u ? 0u : range.begin;
+  return range;
 }
 
 DEVICE_FN void load_pass(DEVICE(const u8) weight, THREAD_REF(const MatrixRows) rows, u32 at,
                          u32 pass_bytes, u32 lane, THREAD(u32x4) loaded) {
+  if (rows.is_tiled != 0u) {
+    return;  // store_pass gathers
+  }
   UNROLL for (u32 r = 0; r < PRODUCT_OUTPUTS; ++r) {
     const CopyRange range = pass_range(rows, r, at, pass_bytes);
     load_copy(weight, range, lane, loaded + r * COPY_LOADS(pass_bytes), COPY_LOADS(pass_bytes));
   }
 }
 
-DEVICE_FN void store_pass(SHARED(u32) copy, THREAD_REF(const MatrixRows) rows, u32 at,
+DEVICE_FN void store_pass(DEVICE(const u8) weight, SHARED(u32) copy,
+                          THREAD_REF(const MatrixRows) rows, u32 at, u32 block_bytes,
                           u32 pass_bytes, u32 lane, THREAD(const u32x4) loaded) {
   UNROLL for (u32 r = 0; r < PRODUCT_OUTPUTS; ++r) {
     const CopyRange range = pass_range(rows, r, at, pass_bytes);
+    if (rows.is_tiled != 0u) {
+      gather_blocks(block_bytes, weight, rows.rows[r], rows.bytes / block_bytes, at / block_bytes,
+                    min_u32(rows.bytes - at, pass_bytes), lane, copy + r * COPY_WORDS(pass_bytes));
+      continue;
+    }
     store_copy(copy + r * COPY_WORDS(pass_bytes), range.end, lane,
                loaded + r * COPY_LOADS(pass_bytes), COPY_LOADS(pass_bytes));
   }
@@ -159,7 +173,8 @@ DEVICE_FN void store_pass(SHARED(u32) copy, THREAD_REF(const MatrixRows) rows, u
     SHARED(f32) terms = group_terms + k_simdgroup * N_TERMS(unit_pieces, has_offset);             \
     const u32 n_pieces = p.n_in / piece_weights;                                                  \
     const MatrixRows rows =                                                                       \
-        matrix_rows(place.first_weight, output, p.n_out, n_pieces / block_pieces * block_bytes);  \
+        matrix_rows(place.first_weight, output, p.n_out, n_pieces / block_pieces * block_bytes,   \
+                    HAS_TILES(block_bytes) ? p.is_tiled : 0u);                                    \
     u32x4 loaded[PRODUCT_OUTPUTS * COPY_LOADS(pass_bytes)];                                       \
     load_pass(weight, rows, 0, pass_bytes, k_lane, loaded);                                       \
     f32 sum = 0.0f; /* of the pair that is the lane's */                                          \
@@ -167,7 +182,7 @@ DEVICE_FN void store_pass(SHARED(u32) copy, THREAD_REF(const MatrixRows) rows, u
     for (u32 first = 0; first < n_pieces; first += PASS_PIECES) {                                 \
       const u32 n = min_u32(n_pieces - first, PASS_PIECES);                                       \
       const u32 mine = min_u32(k_lane, n - 1u); /* lanes without a piece repeat the last */       \
-      store_pass(copy, rows, at, pass_bytes, k_lane, loaded);                                     \
+      store_pass(weight, copy, rows, at, block_bytes, pass_bytes, k_lane, loaded);                \
       simdgroup_barrier();                                                                        \
       if (first + PASS_PIECES < n_pieces) {                                                       \
         load_pass(weight, rows, at + pass_bytes, pass_bytes, k_lane, loaded);                     \

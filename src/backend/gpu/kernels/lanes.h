@@ -38,6 +38,27 @@ DEVICE_FN f32 sum_lanes(f32 partial) {
     return partial;                                                               \
   }
 
+/// add_squares for n a multiple of 16 SQUARES_STEPS: what comes next is read while some is added.
+DEVICE_FN f32 add_squares_ahead(SHARED(const f32) x, u32 n, u32 lane, f32 partial) {
+  SHARED(const f32) mine = x + lane % N_LANES;
+  f32 values[SQUARES_STEPS];
+  UNROLL for (u32 step = 0; step < SQUARES_STEPS; ++step) {
+    values[step] = mine[step * N_LANES];
+  }
+  for (u32 i = SQUARES_STEPS * N_LANES; i <= n; i += SQUARES_STEPS * N_LANES) {
+    const u32 ahead = i < n ? i : 0u;
+    f32 next[SQUARES_STEPS];
+    UNROLL for (u32 step = 0; step < SQUARES_STEPS; ++step) {
+      next[step] = mine[ahead + step * N_LANES];
+    }
+    UNROLL for (u32 step = 0; step < SQUARES_STEPS; ++step) {
+      partial = fma_f32(values[step], values[step], partial);
+      values[step] = next[step];
+    }
+  }
+  return partial;
+}
+
 ADD_SQUARES(add_squares, SHARED)
 ADD_SQUARES(add_squares_device, DEVICE)
 

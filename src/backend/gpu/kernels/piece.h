@@ -6,6 +6,7 @@
 /// this way each of them is read in words of 16 bytes. Each lane then takes its piece from there.
 
 #include "backend/gpu/dialect/dialect.h"
+#include "backend/gpu/kernels/tile_places.h"
 
 namespace hearth::backend::gpu {
 
@@ -88,6 +89,27 @@ DEVICE_FN void store_copy(SHARED(u32) to, u32 end, u32 lane, THREAD(const u32x4)
     if (at < end) {
       store4(to + at / 4, loaded[i]);
     }
+  }
+}
+
+/// Puts n bytes from block `first` of a row on, which lies in tiles (kernels/weight_tiles.h), into
+/// shared memory as the file has them.
+DEVICE_FN void gather_blocks(u32 block_bytes, DEVICE(const u8) matrix, u64 row, u32 n_blocks,
+                             u32 first, u32 n, u32 lane, SHARED(u32) to) {
+  const u32 block_halves = block_bytes / 2;
+  for (u32 word = lane; 4 * word < n; word += 32) {
+    u32 both = 0;
+    UNROLL for (u32 i = 0; i < 2; ++i) {
+      const u32 half_word = 2 * word + i;
+      const u32 block = half_word / block_halves;
+      if (2 * half_word < n) {
+        const u64 tile = (row / TILE_ROWS * n_blocks + first + block) * TILE_ROWS * block_halves;
+        const u32 at =
+            tile_halfword(block_bytes, u32(row % TILE_ROWS), half_word - block * block_halves);
+        both |= u32(halfwords(matrix)[tile + at]) << (16 * i);
+      }
+    }
+    to[word] = both;
   }
 }
 

@@ -28,7 +28,7 @@ namespace hearth::backend::gpu {
 /// product_<type> for types with an integer form (quant/integer_form.h: q4_0 q4_1 q5_0 q5_1 q8_0
 /// q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs mxfp4 nvfp4). Buffers:
 ///   0 counts u32 [3]    rows of the step, of its logits, sequences
-///   1 weight            blocks; begins at a multiple of 16 bytes
+///   1 weight            blocks, or with is_tiled tiles; begins at a multiple of 16 bytes
 ///   2 codes i8 [x rows, n_in], 3 scales f32 [x rows, n_in / block], 4 sums i16 [x rows, n_in / 16]
 ///                       from quantize_input, in the type's activation_block
 ///   5 routing f32 [rows, 2 n_used]   as graph::Router writes it; absent without experts
@@ -51,6 +51,7 @@ struct ProductParams {
   u32 expert_rows;
   u32 first_row;
   u32 has_x_per_slot;
+  u32 is_tiled;  // kernels/weight_tiles.h; expert_rows is a multiple of TILE_ROWS then
 };
 
 }  // namespace hearth::backend::gpu

@@ -65,12 +65,12 @@ DEVICE_FN u32 q5_k_codes(u32 low, u32 high, u32 i) {
 DEVICE_FN void unpack_k_scales(THREAD_REF(const StripTile) raw, u32 lane,
                                THREAD_REF(ScaledTile) tile) {
   UNROLL for (u32 r = 0; r < 2; ++r) {
-    const SixBitScales scales = six_bit_scales(raw.head[r]);
+    const SixBitScales scales = six_bit_scales(raw.heads[r]);
     tile.scales[r][0] = scales.scales[0];
     tile.scales[r][1] = scales.scales[1];
     tile.minima[r] = lane_minima(scales, lane);
-    tile.factors[r] = to_f32(f16_of_bits(raw.head[r].x & 0xffffu));
-    tile.offset_factors[r] = -to_f32(f16_of_bits(raw.head[r].x >> 16));
+    tile.factors[r] = to_f32(f16_of_bits(raw.heads[r].x & 0xffffu));
+    tile.offset_factors[r] = -to_f32(f16_of_bits(raw.heads[r].x >> 16));
   }
 }
 
@@ -79,10 +79,10 @@ DEVICE_FN void unpack_k_scales(THREAD_REF(const StripTile) raw, u32 lane,
                                       THREAD_REF(ScaledTile) tile) {             \
     unpack_k_scales(raw, lane, tile);                                            \
     UNROLL for (u32 i = 0; i < 8; ++i) {                                         \
-      tile.codes[i].x = format##_codes(raw.low[i / 2].x, raw.high[0].x, i);      \
-      tile.codes[i].y = format##_codes(raw.low[4 + i / 2].x, raw.high[1].x, i);  \
-      tile.codes[i].z = format##_codes(raw.low[i / 2].y, raw.high[0].y, i);      \
-      tile.codes[i].w = format##_codes(raw.low[4 + i / 2].y, raw.high[1].y, i);  \
+      tile.codes[i].x = format##_codes(raw.pieces[i / 2].x, raw.bits[0].x, i);   \
+      tile.codes[i].y = format##_codes(raw.pieces[i / 2].y, raw.bits[0].y, i);   \
+      tile.codes[i].z = format##_codes(raw.pieces[i / 2].z, raw.bits[0].z, i);   \
+      tile.codes[i].w = format##_codes(raw.pieces[i / 2].w, raw.bits[0].w, i);   \
     }                                                                            \
   }
 
@@ -92,7 +92,7 @@ UNPACK_SCALED_TILE(q5_k)
 DEVICE_FN void multiply_columns(THREAD_REF(const ScaledTile) tile, SHARED(const u32) codes,
                                 THREAD_REF(const TileColumns) columns, THREAD_REF(TileSums) sums) {
   const StripCodes digits = {columns.lane, columns.low_digits, columns.high_digits};
-  multiply_sums(tile.minima[0], tile.minima[1], digits, false, false, sums.offsets);
+  multiply_sums(tile.minima[0], tile.minima[1], digits, false, sums.offsets);
   UNROLL for (u32 j = 0; j < 4; ++j) {
     sums.values[j] = 0;
   }
@@ -148,11 +148,13 @@ DEVICE_FN void q6_k_tile_unpack(THREAD_REF(const StripTile) raw, u32 lane,
   UNROLL for (u32 i = 0; i < 8; ++i) {
     WeightDigits digits[4];  // in the order of a tile's words
     UNROLL for (u32 r = 0; r < 2; ++r) {
-      const i32 scale = half_run_scale(raw.head[r], i, lane);
-      const u32x2 low = raw.low[4 * r + 2 * (i / 4) + i % 2];
-      const u32x2 high = raw.high[2 * r + i / 4];
-      digits[r] = weight_digits(q6_k_codes(low.x, high.x, i), scale);
-      digits[2 + r] = weight_digits(q6_k_codes(low.y, high.y, i), scale);
+      const i32 scale = half_run_scale(raw.heads[r], i, lane);
+      const u32x4 low = raw.pieces[2 * (i / 4) + i % 2];
+      const u32x4 high = raw.bits[i / 4];
+      digits[r] = weight_digits(
+          r == 0u ? q6_k_codes(low.x, high.x, i) : q6_k_codes(low.y, high.y, i), scale);
+      digits[2 + r] = weight_digits(
+          r == 0u ? q6_k_codes(low.z, high.z, i) : q6_k_codes(low.w, high.w, i), scale);
     }
     const u32x4 low = {digits[0].low, digits[1].low, digits[2].low, digits[3].low};
     const u32x4 high = {digits[0].high, digits[1].high, digits[2].high, digits[3].high};

@@ -3,6 +3,7 @@
 /// say becomes results.
 
 #include "backend/gpu/kernels/input_values.h"
+#include "backend/gpu/kernels/row_tile.h"
 #include "backend/gpu/kernels/strip_tile.h"
 
 namespace hearth::backend::gpu {
@@ -12,56 +13,75 @@ DEVICE_FN u32 strip_row_words(u32 n_blocks) {
   return n_blocks * STRIP_BLOCK_WORDS + STRIP_ROW_GAP;
 }
 
-/// 256 values, eight neighbours in each lane, become a block of codes, its digits and its scale.
-DEVICE_FN void quantize_block(f32x4 low, f32x4 high, u32 lane, SHARED(u32) codes, SHARED(u8) digits,
-                              SHARED(f32) scale) {
+/// 256 values, eight neighbours in each lane, as codes.
+struct BlockCodes {
+  u32 packed[2];
+  i32 sum;  // of the 16 codes that two lanes have
+  f32 scale;
+};
+
+/// The low bytes of four words.
+DEVICE_FN u32 pack_low_bytes(u32 a, u32 b, u32 c, u32 d) {
+  return pick_bytes(pick_bytes(a, b, 0x0040u), pick_bytes(c, d, 0x0040u), 0x5410u);
+}
+
+DEVICE_FN BlockCodes codes_of_block(f32x4 low, f32x4 high) {
   const f32 values[LANE_VALUES] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
   u32 magnitude = 0;
   UNROLL for (u32 i = 0; i < LANE_VALUES; ++i) {
     magnitude = max_u32(magnitude, bits_of_f32(values[i]) & 0x7fffffffu);
   }
-  UNROLL for (u32 distance = 1; distance < 32; distance *= 2) {
-    magnitude = max_u32(magnitude, shuffle_xor(magnitude, distance));
-  }
-  const BlockScale factors = block_scale(magnitude);
-  u32 packed[2] = {0, 0};
-  i32 sum = 0;
+  const BlockScale factors = block_scale(simd_max_u32(magnitude));
+  BlockCodes codes = {{0, 0}, 0, factors.scale};
   if (factors.inverse != 0.0f) {  // 0 * NaN is no code
+    u32 bits[LANE_VALUES];
     UNROLL for (u32 i = 0; i < LANE_VALUES; ++i) {
-      const i32 code = code_of(values[i], factors.inverse);
-      packed[i / 4] |= (u32(code) & 255u) << (8 * (i % 4));
-      sum += code;
+      bits[i] = code_bits(values[i], factors.inverse);
     }
+    codes.packed[0] = pack_low_bytes(bits[0], bits[1], bits[2], bits[3]);
+    codes.packed[1] = pack_low_bytes(bits[4], bits[5], bits[6], bits[7]);
   }
-  sum = sum + i32(shuffle_xor(u32(sum), 1));
+  const i32 eight = dot4_i8(codes.packed[0], 0x01010101u, dot4_i8(codes.packed[1], 0x01010101u, 0));
+  codes.sum = eight + i32(shuffle_xor(u32(eight), 1));
+  return codes;
+}
+
+DEVICE_FN void store_codes(THREAD_REF(const BlockCodes) block, u32 lane, SHARED(u32) codes,
+                           SHARED(f32) scale) {
   // Run lane / 4 of 32, of which the lane has words 2 (lane % 4) and the next.
   const u32 at = 16 * (lane / 8) + 4 * (lane % 4) + 2 * (lane / 4 % 2);
-  codes[at] = packed[0];
-  codes[at + 1] = packed[1];
-  if (lane % 2 == 0u) {
-    digits[lane / 2] = u8(u32(sum) & 63u);
-    digits[16 + lane / 2] = u8(u32(sum >> 6) & 255u);
-  }
+  codes[at] = block.packed[0];
+  codes[at + 1] = block.packed[1];
   if (lane == 0u) {
-    scale[0] = factors.scale;
+    scale[0] = block.scale;
+  }
+}
+
+/// They become a block of codes, its digits and its scale.
+DEVICE_FN void quantize_block(f32x4 low, f32x4 high, u32 lane, SHARED(u32) codes, SHARED(u8) digits,
+                              SHARED(f32) scale) {
+  const BlockCodes block = codes_of_block(low, high);
+  store_codes(block, lane, codes, scale);
+  if (lane % 2 == 0u) {
+    digits[lane / 2] = u8(u32(block.sum) & 63u);
+    digits[16 + lane / 2] = u8(u32(block.sum >> 6) & 255u);
+  }
+}
+
+/// The same for a single row (kernels/row_tile.h): with ROW_SUMS sums.
+DEVICE_FN void quantize_row_block(f32x4 low, f32x4 high, u32 lane, SHARED(u32) codes,
+                                  SHARED(i32) sums, SHARED(f32) scale) {
+  const BlockCodes block = codes_of_block(low, high);
+  store_codes(block, lane, codes, scale);
+  if (lane % 2 == 0u) {
+    sums[lane / 2] = block.sum;
   }
 }
 
 /// Puts what a block says into `terms`: values [rows][16], offsets [rows][16], factors [16] and
-/// those of the offsets [16]. For a single row: factor, value, factor of the offset, offset for
-/// each of the 16.
-DEVICE_FN void store_product(THREAD_REF(const StripProduct) product, u32 n_rows, bool is_single,
-                             u32 lane, SHARED(f32) terms) {
-  if (is_single) {
-    if (lane % 4 == 0u) {
-      UNROLL for (u32 r = 0; r < 2; ++r) {
-        store4(terms + (lane + 32 * r),
-               make4(product.factors[r], f32(product.values[2 * r]), product.offset_factors[r],
-                     f32(product.offsets[2 * r])));
-      }
-    }
-    return;
-  }
+/// those of the offsets [16].
+DEVICE_FN void store_product(THREAD_REF(const StripProduct) product, u32 n_rows, u32 lane,
+                             SHARED(f32) terms) {
   SHARED(f32) values = terms + (32 * (lane % 4) + lane / 4);
   SHARED(f32) offsets = values + 16 * n_rows;
   UNROLL for (u32 c = 0; c < 2; ++c) {
@@ -81,12 +101,8 @@ DEVICE_FN void store_product(THREAD_REF(const StripProduct) product, u32 n_rows,
   }
 }
 
-/// What a block says of one result, in the order of store_product for a single row.
-DEVICE_FN f32x4 load_terms(SHARED(const f32) terms, u32 n_rows, bool is_single, u32 row,
-                           u32 column) {
-  if (is_single) {
-    return load4(terms + 4 * row);
-  }
+/// What a block says of one result: factor, value, factor of the offset, offset.
+DEVICE_FN f32x4 load_terms(SHARED(const f32) terms, u32 n_rows, u32 row, u32 column) {
   SHARED(const f32) value = terms + (16 * column + row);
   SHARED(const f32) factor = terms + (32 * n_rows + row);
   return make4(factor[0], value[0], factor[16], value[16 * n_rows]);
@@ -95,8 +111,8 @@ DEVICE_FN f32x4 load_terms(SHARED(const f32) terms, u32 n_rows, bool is_single, 
 #define STRIP_SUM_STEPS 4  // blocks whose terms are read at once
 
 /// One result: the blocks' terms from `terms` on, in order, with the scales of the column's codes.
-DEVICE_FN f32 sum_strip(SHARED(const f32) terms, u32 n_rows, bool is_single, u32 n_blocks, u32 row,
-                        u32 column, bool has_offset, SHARED(const f32) scales) {
+DEVICE_FN f32 sum_strip(SHARED(const f32) terms, u32 n_rows, u32 n_blocks, u32 row, u32 column,
+                        bool has_offset, SHARED(const f32) scales) {
   const u32 stride = STRIP_BLOCK_FLOATS(n_rows);
   f32 sum = 0.0f;
   for (u32 block = 0; block < n_blocks; block += STRIP_SUM_STEPS) {
@@ -104,7 +120,7 @@ DEVICE_FN f32 sum_strip(SHARED(const f32) terms, u32 n_rows, bool is_single, u32
     f32 scale[STRIP_SUM_STEPS];
     UNROLL for (u32 i = 0; i < STRIP_SUM_STEPS; ++i) {
       if (block + i < n_blocks) {
-        said[i] = load_terms(terms + (block + i) * stride, n_rows, is_single, row, column);
+        said[i] = load_terms(terms + (block + i) * stride, n_rows, row, column);
         scale[i] = scales[block + i];
       }
     }
@@ -112,6 +128,43 @@ DEVICE_FN f32 sum_strip(SHARED(const f32) terms, u32 n_rows, bool is_single, u32
       if (block + i < n_blocks) {
         sum = fma_f32(said[i].x * scale[i], said[i].y, sum);
         sum = has_offset ? fma_f32(said[i].z * scale[i], said[i].w, sum) : sum;
+      }
+    }
+  }
+  return sum;
+}
+
+// For a single row: four floats for each of the 16 results.
+#define ROW_TERMS 64  // of a block
+#define ROW_SUM_STEPS 8
+
+/// Puts what a block says into `terms` [16]: its factors times the scale of the codes, and what
+/// they multiply.
+DEVICE_FN void store_row_terms(THREAD_REF(const RowProduct) product, f32 scale, u32 lane,
+                               SHARED(f32) terms) {
+  if (lane % 4 == 0u) {
+    UNROLL for (u32 r = 0; r < 2; ++r) {
+      store4(terms + (lane + 32 * r),
+             make4(product.factors[r] * scale, f32(product.values[r]),
+                   product.offset_factors[r] * scale, f32(product.offsets[r])));
+    }
+  }
+}
+
+/// One result: the blocks' terms from those of its row on, in order.
+DEVICE_FN f32 sum_row_terms(SHARED(const f32) terms, u32 n_blocks, bool has_offset) {
+  f32 sum = 0.0f;
+  for (u32 block = 0; block < n_blocks; block += ROW_SUM_STEPS) {
+    f32x4 said[ROW_SUM_STEPS];
+    UNROLL for (u32 i = 0; i < ROW_SUM_STEPS; ++i) {
+      if (block + i < n_blocks) {
+        said[i] = load4(terms + (block + i) * ROW_TERMS);
+      }
+    }
+    UNROLL for (u32 i = 0; i < ROW_SUM_STEPS; ++i) {
+      if (block + i < n_blocks) {
+        sum = fma_f32(said[i].x, said[i].y, sum);
+        sum = has_offset ? fma_f32(said[i].z, said[i].w, sum) : sum;
       }
     }
   }

@@ -1,11 +1,12 @@
 #pragma once
-/// Tiles of a matrix: 16 rows by one block of 256 weights, which a simdgroup holds in registers as
-/// they are stored, and multiplies with blocks of up to eight rows of codes by integer tiles
+/// Tiles of a matrix (kernels/weight_tiles.h), which a simdgroup holds in registers as they are
+/// stored, and multiplies with blocks of up to eight rows of codes by integer tiles
 /// (dialect/dialect.h). Any order of k gives the same exact sums, so lane 4 g + q takes of rows g
-/// and g + 8 the bytes 8 q ... 8 q + 7 of each run of 32: one load.
+/// and g + 8 the bytes 8 q ... 8 q + 7 of each run of 32.
 
 #include "backend/gpu/dialect/dialect.h"
 #include "backend/gpu/kernels/strips.h"
+#include "backend/gpu/kernels/weight_tiles.h"
 
 namespace hearth::backend::gpu {
 
@@ -16,18 +17,12 @@ namespace hearth::backend::gpu {
 /// The sums of 16 codes each, as low six bits and the rest: bytes, first all low ones.
 #define STRIP_DIGIT_BYTES 32
 
-/// Of rows g and g + 8.
+/// The lane's share.
 struct StripTile {
-  u32x4 head[2];  // scales: Q4_K and Q5_K also both factors of the block
-  u32x2 low[8];   // four bits of each code, four words for a row
-  u32x2 high[4];  // more bits
-  u32 factor[2];  // of the block, where it is not in `head`
-};
-
-/// Where the lane's two blocks begin, in bytes of the matrix.
-struct StripPlace {
-  u32 row0;
-  u32 row8;
+  u32x4 heads[2];   // of rows g and g + 8: Q4_K and Q5_K also have both factors of the block there
+  u32x4 pieces[4];  // four bits of each code, in the order of an integer tile's words
+  u32x4 bits[2];    // more bits
+  u32 factor[2];    // of the block, where it is not in `heads`
 };
 
 /// What a tile says of rows g and g + 8 and columns 2 q and 2 q + 1, in the order of sums of a
@@ -57,11 +52,6 @@ DEVICE_FN u32x4 strip_pair(SHARED(const u32) x, u32 lane, u32 i) {
   return load4(x + (16 * i + 4 * (lane % 4)));
 }
 
-/// Whether element i of the sums of a tile is anybody's.
-DEVICE_FN bool is_needed(u32 i, bool is_single) {
-  return i % 2 == 0u || !is_single;
-}
-
 DEVICE_FN i32 unsigned_byte(u32 word, u32 i) {
   return i32((word >> (8u * i)) & 255u);
 }
@@ -72,7 +62,7 @@ DEVICE_FN i32 signed_byte_of(u32 word, u32 i) {
 /// The sum over k of a byte for each 16 codes times their sum: `row0` and `row8` are the lane's
 /// four bytes, unsigned or signed.
 DEVICE_FN void multiply_sums(u32 row0, u32 row8, THREAD_REF(const StripCodes) codes, bool is_signed,
-                             bool is_single, THREAD(i32) results) {
+                             THREAD(i32) results) {
   i32 low[4] = {0, 0, 0, 0};
   i32 high[4] = {0, 0, 0, 0};
   const u32x4 tile = {row0, row8, 0, 0};
@@ -84,9 +74,32 @@ DEVICE_FN void multiply_sums(u32 row0, u32 row8, THREAD_REF(const StripCodes) co
     add_tile_product_u8(high, tile, codes.high_digits, 0, codes.lane);
   }
   UNROLL for (u32 i = 0; i < 4; ++i) {
-    if (is_needed(i, is_single)) {
-      results[i] = 64 * high[i] + low[i];
-    }
+    results[i] = 64 * high[i] + low[i];
+  }
+}
+
+/// format_tile_load: the lane's share of a tile.
+DEVICE_FN void q4_k_tile_load(DEVICE(const u8) tile, u32 lane, THREAD_REF(StripTile) to) {
+  DEVICE(const u32) from = words(tile);
+  UNROLL for (u32 i = 0; i < 4; ++i) {
+    to.pieces[i] = load4(from + ((TILE_HEAD_BYTES + i * TILE_PIECE_BYTES) / 4 + 4 * lane));
+  }
+  UNROLL for (u32 r = 0; r < 2; ++r) {
+    to.heads[r] = load4(from + 4 * (lane / 4 + 8 * r));
+  }
+}
+
+DEVICE_FN void q5_k_tile_load(DEVICE(const u8) tile, u32 lane, THREAD_REF(StripTile) to) {
+  q4_k_tile_load(tile, lane, to);
+  to.bits[0] = load4(words(tile) + ((TILE_HEAD_BYTES + 4 * TILE_PIECE_BYTES) / 4 + 4 * lane));
+}
+
+DEVICE_FN void q6_k_tile_load(DEVICE(const u8) tile, u32 lane, THREAD_REF(StripTile) to) {
+  q4_k_tile_load(tile, lane, to);
+  UNROLL for (u32 i = 0; i < 2; ++i) {
+    to.bits[i] =
+        load4(words(tile) + ((TILE_HEAD_BYTES + (4 + i) * TILE_PIECE_BYTES) / 4 + 4 * lane));
+    to.factor[i] = halfwords(tile)[(TILE_HEAD_BYTES + 6 * TILE_PIECE_BYTES) / 2 + lane / 4 + 8 * i];
   }
 }
 
@@ -114,31 +127,8 @@ DEVICE_FN u32 lane_minima(THREAD_REF(const SixBitScales) scales, u32 lane) {
 
 DEVICE_FN void set_k_factors(THREAD_REF(const StripTile) tile, THREAD_REF(StripProduct) product) {
   UNROLL for (u32 r = 0; r < 2; ++r) {
-    product.factors[r] = to_f32(f16_of_bits(tile.head[r].x & 0xffffu));
-    product.offset_factors[r] = -to_f32(f16_of_bits(tile.head[r].x >> 16));
-  }
-}
-
-DEVICE_FN void q4_k_tile_load(DEVICE(const u8) weight, StripPlace place, u32 lane,
-                              THREAD_REF(StripTile) tile) {
-  UNROLL for (u32 r = 0; r < 2; ++r) {
-    DEVICE(const u32) block = words(weight + (r == 0 ? place.row0 : place.row8));
-    tile.head[r] = load4(block);
-    UNROLL for (u32 i = 0; i < 4; ++i) {
-      tile.low[4 * r + i] = load2(block + (4 + 8 * i + 2 * (lane % 4)));
-    }
-  }
-}
-
-DEVICE_FN void q5_k_tile_load(DEVICE(const u8) weight, StripPlace place, u32 lane,
-                              THREAD_REF(StripTile) tile) {
-  UNROLL for (u32 r = 0; r < 2; ++r) {
-    DEVICE(const u32) block = words(weight + (r == 0 ? place.row0 : place.row8));
-    tile.head[r] = load4(block);
-    tile.high[r] = load2(block + (4 + 2 * (lane % 4)));
-    UNROLL for (u32 i = 0; i < 4; ++i) {
-      tile.low[4 * r + i] = load2(block + (12 + 8 * i + 2 * (lane % 4)));
-    }
+    product.factors[r] = to_f32(f16_of_bits(tile.heads[r].x & 0xffffu));
+    product.offset_factors[r] = -to_f32(f16_of_bits(tile.heads[r].x >> 16));
   }
 }
 
@@ -158,82 +148,45 @@ DEVICE_FN u32 q5_k_odd(u32 low, u32 high, u32 i) {
 }
 #define q5_k_odd_shift 0
 
-#define K_RUN(format, parity, i)                              \
-  {format##_##parity(tile.low[i].x, tile.high[0].x, i),       \
-   format##_##parity(tile.low[4 + (i)].x, tile.high[1].x, i), \
-   format##_##parity(tile.low[i].y, tile.high[0].y, i),       \
-   format##_##parity(tile.low[4 + (i)].y, tile.high[1].y, i)}
+#define K_RUN(format, parity, i)                           \
+  {format##_##parity(tile.pieces[i].x, tile.bits[0].x, i), \
+   format##_##parity(tile.pieces[i].y, tile.bits[0].y, i), \
+   format##_##parity(tile.pieces[i].z, tile.bits[0].z, i), \
+   format##_##parity(tile.pieces[i].w, tile.bits[0].w, i)}
 
-#define K_TILE_MULTIPLY(format)                                                                  \
-  DEVICE_FN void format##_tile_multiply(THREAD_REF(const StripTile) tile, SHARED(const u32) x,   \
-                                        THREAD_REF(const StripCodes) codes, bool is_single,      \
-                                        THREAD_REF(StripProduct) product) {                      \
-    const SixBitScales scales[2] = {six_bit_scales(tile.head[0]), six_bit_scales(tile.head[1])}; \
-    multiply_sums(lane_minima(scales[0], codes.lane), lane_minima(scales[1], codes.lane), codes, \
-                  false, is_single, product.offsets);                                            \
-    i32 evens[4] = {0, 0, 0, 0};                                                                 \
-    i32 odds[4] = {0, 0, 0, 0};                                                                  \
-    UNROLL for (u32 i = 0; i < 4; ++i) {                                                         \
-      const u32x4 pair = strip_pair(x, codes.lane, i);                                           \
-      i32 even[4] = {0, 0, 0, 0};                                                                \
-      i32 odd[4] = {0, 0, 0, 0};                                                                 \
-      const u32x4 even_codes = K_RUN(format, even, i);                                           \
-      const u32x4 odd_codes = K_RUN(format, odd, i);                                             \
-      add_tile_product_u8(even, even_codes, pair.x, pair.y, codes.lane);                         \
-      add_tile_product_u8(odd, odd_codes, pair.z, pair.w, codes.lane);                           \
-      UNROLL for (u32 j = 0; j < 4; ++j) {                                                       \
-        if (is_needed(j, is_single)) {                                                           \
-          const u32 four = scales[j / 2].scales[i / 2];                                          \
-          evens[j] += even[j] * unsigned_byte(four, 2 * (i % 2));                                \
-          odds[j] += odd[j] * unsigned_byte(four, 2 * (i % 2) + 1);                              \
-        }                                                                                        \
-      }                                                                                          \
-    }                                                                                            \
-    UNROLL for (u32 j = 0; j < 4; ++j) {                                                         \
-      if (is_needed(j, is_single)) {                                                             \
-        product.values[j] = evens[j] + (odds[j] >> format##_odd_shift);                          \
-      }                                                                                          \
-    }                                                                                            \
-    set_k_factors(tile, product);                                                                \
+#define K_TILE_MULTIPLY(format)                                                                    \
+  DEVICE_FN void format##_tile_multiply(THREAD_REF(const StripTile) tile, SHARED(const u32) x,     \
+                                        THREAD_REF(const StripCodes) codes,                        \
+                                        THREAD_REF(StripProduct) product) {                        \
+    const SixBitScales scales[2] = {six_bit_scales(tile.heads[0]), six_bit_scales(tile.heads[1])}; \
+    multiply_sums(lane_minima(scales[0], codes.lane), lane_minima(scales[1], codes.lane), codes,   \
+                  false, product.offsets);                                                         \
+    i32 evens[4] = {0, 0, 0, 0};                                                                   \
+    i32 odds[4] = {0, 0, 0, 0};                                                                    \
+    UNROLL for (u32 i = 0; i < 4; ++i) {                                                           \
+      const u32x4 pair = strip_pair(x, codes.lane, i);                                             \
+      i32 even[4] = {0, 0, 0, 0};                                                                  \
+      i32 odd[4] = {0, 0, 0, 0};                                                                   \
+      const u32x4 even_codes = K_RUN(format, even, i);                                             \
+      const u32x4 odd_codes = K_RUN(format, odd, i);                                               \
+      add_tile_product_u8(even, even_codes, pair.x, pair.y, codes.lane);                           \
+      add_tile_product_u8(odd, odd_codes, pair.z, pair.w, codes.lane);                             \
+      UNROLL for (u32 j = 0; j < 4; ++j) {                                                         \
+        const u32 four = scales[j / 2].scales[i / 2];                                              \
+        evens[j] += even[j] * unsigned_byte(four, 2 * (i % 2));                                    \
+        odds[j] += odd[j] * unsigned_byte(four, 2 * (i % 2) + 1);                                  \
+      }                                                                                            \
+    }                                                                                              \
+    UNROLL for (u32 j = 0; j < 4; ++j) {                                                           \
+      product.values[j] = evens[j] + (odds[j] >> format##_odd_shift);                              \
+    }                                                                                              \
+    set_k_factors(tile, product);                                                                  \
   }
 
 K_TILE_MULTIPLY(q4_k)
 K_TILE_MULTIPLY(q5_k)
 
-// Q6_K: sixteen scales of eight bits; blocks begin at even bytes.
-
-/// Two words from bit `shift` of a word on.
-DEVICE_FN u32x2 load2_shifted(DEVICE(const u32) from, u32 shift) {
-  const u32 middle = from[1];
-  const u32x2 result = {u32((u64(middle) << 32 | from[0]) >> shift),
-                        u32((u64(from[2]) << 32 | middle) >> shift)};
-  return result;
-}
-
-DEVICE_FN void q6_k_tile_load(DEVICE(const u8) weight, StripPlace place, u32 lane,
-                              THREAD_REF(StripTile) tile) {
-  UNROLL for (u32 r = 0; r < 2; ++r) {
-    const u32 block = r == 0 ? place.row0 : place.row8;
-    const u32 shift = 8 * (block % 4);
-    DEVICE(const u32) from = words(weight) + block / 4;
-    DEVICE(const u32) mine = from + 2 * (lane % 4);
-    UNROLL for (u32 half_block = 0; half_block < 2; ++half_block) {
-      UNROLL for (u32 i = 0; i < 2; ++i) {
-        tile.low[4 * r + 2 * half_block + i] =
-            load2_shifted(mine + (16 * half_block + 8 * i), shift);
-      }
-      tile.high[2 * r + half_block] = load2_shifted(mine + (32 + 8 * half_block), shift);
-    }
-    // What lies behind the scales is their factor, and then perhaps nothing.
-    const u32x2 first = load2_shifted(from + 48, shift);
-    DEVICE(const u16) ends = halfwords(weight) + (block + 200) / 2;
-    tile.head[r].x = first.x;
-    tile.head[r].y = first.y;
-    tile.head[r].z = ends[0] | u32(ends[1]) << 16;
-    tile.head[r].w = ends[2] | u32(ends[3]) << 16;
-    tile.factor[r] = ends[4];
-  }
-}
+// Q6_K: sixteen scales of eight bits.
 
 /// Codes of run i of 32.
 DEVICE_FN u32 q6_k_codes(u32 low, u32 high, u32 i) {
@@ -246,41 +199,35 @@ DEVICE_FN u32 word_of(u32x4 four, u32 i) {
 }
 
 DEVICE_FN void q6_k_tile_multiply(THREAD_REF(const StripTile) tile, SHARED(const u32) x,
-                                  THREAD_REF(const StripCodes) codes, bool is_single,
+                                  THREAD_REF(const StripCodes) codes,
                                   THREAD_REF(StripProduct) product) {
   const u32 q = codes.lane % 4;
-  const u32 scales[2][4] = {{tile.head[0].x, tile.head[0].y, tile.head[0].z, tile.head[0].w},
-                            {tile.head[1].x, tile.head[1].y, tile.head[1].z, tile.head[1].w}};
+  const u32 scales[2][4] = {{tile.heads[0].x, tile.heads[0].y, tile.heads[0].z, tile.heads[0].w},
+                            {tile.heads[1].x, tile.heads[1].y, tile.heads[1].z, tile.heads[1].w}};
   // Codes are 32 less than what is stored.
   i32 less[4];
-  multiply_sums(word_of(tile.head[0], q), word_of(tile.head[1], q), codes, true, is_single, less);
+  multiply_sums(word_of(tile.heads[0], q), word_of(tile.heads[1], q), codes, true, less);
   UNROLL for (u32 j = 0; j < 4; ++j) {
-    if (is_needed(j, is_single)) {
-      product.values[j] = -32 * less[j];
-      product.offsets[j] = 0;
-    }
+    product.values[j] = -32 * less[j];
+    product.offsets[j] = 0;
   }
   UNROLL for (u32 i = 0; i < 8; ++i) {
     const u32x4 pair = strip_pair(x, codes.lane, i / 2);
     const u32 b_low = i % 2 == 0u ? pair.x : pair.z;
     const u32 b_high = i % 2 == 0u ? pair.y : pair.w;
-    const u32 at = 2 * (i / 4) + i % 2;
-    const u32x2 low[2] = {tile.low[at], tile.low[4 + at]};
-    const u32x2 high[2] = {tile.high[i / 4], tile.high[2 + i / 4]};
-    const u32x4 tile_codes = {
-        q6_k_codes(low[0].x, high[0].x, i), q6_k_codes(low[1].x, high[1].x, i),
-        q6_k_codes(low[0].y, high[0].y, i), q6_k_codes(low[1].y, high[1].y, i)};
+    const u32x4 low = tile.pieces[2 * (i / 4) + i % 2];
+    const u32x4 high = tile.bits[i / 4];
+    const u32x4 tile_codes = {q6_k_codes(low.x, high.x, i), q6_k_codes(low.y, high.y, i),
+                              q6_k_codes(low.z, high.z, i), q6_k_codes(low.w, high.w, i)};
     // Lanes of either half of the 16 codes that share a scale.
     i32 first[4] = {0, 0, 0, 0};
     i32 second[4] = {0, 0, 0, 0};
     add_tile_product_u8(first, tile_codes, q < 2u ? b_low : 0u, q < 2u ? b_high : 0u, codes.lane);
     add_tile_product_u8(second, tile_codes, q < 2u ? 0u : b_low, q < 2u ? 0u : b_high, codes.lane);
     UNROLL for (u32 j = 0; j < 4; ++j) {
-      if (is_needed(j, is_single)) {
-        const u32 four = scales[j / 2][i / 2];
-        product.values[j] += first[j] * signed_byte_of(four, 2 * (i % 2));
-        product.values[j] += second[j] * signed_byte_of(four, 2 * (i % 2) + 1);
-      }
+      const u32 four = scales[j / 2][i / 2];
+      product.values[j] += first[j] * signed_byte_of(four, 2 * (i % 2));
+      product.values[j] += second[j] * signed_byte_of(four, 2 * (i % 2) + 1);
     }
   }
   UNROLL for (u32 r = 0; r < 2; ++r) {
@@ -295,26 +242,28 @@ DEVICE_FN u32 strip_block_bytes(u32 type) {
   return type == STRIP_Q4_K ? 144u : (type == STRIP_Q5_K ? 176u : 210u);
 }
 
-DEVICE_FN void tile_load(u32 type, DEVICE(const u8) weight, StripPlace place, u32 lane,
-                         THREAD_REF(StripTile) tile) {
+DEVICE_FN u32 strip_tile_bytes(u32 type) {
+  return TILE_ROWS * strip_block_bytes(type);
+}
+
+DEVICE_FN void tile_load(u32 type, DEVICE(const u8) tile, u32 lane, THREAD_REF(StripTile) to) {
   if (type == STRIP_Q4_K) {
-    q4_k_tile_load(weight, place, lane, tile);
+    q4_k_tile_load(tile, lane, to);
   } else if (type == STRIP_Q5_K) {
-    q5_k_tile_load(weight, place, lane, tile);
+    q5_k_tile_load(tile, lane, to);
   } else {
-    q6_k_tile_load(weight, place, lane, tile);
+    q6_k_tile_load(tile, lane, to);
   }
 }
 
 DEVICE_FN void tile_multiply(u32 type, THREAD_REF(const StripTile) tile, SHARED(const u32) x,
-                             THREAD_REF(const StripCodes) codes, bool is_single,
-                             THREAD_REF(StripProduct) product) {
+                             THREAD_REF(const StripCodes) codes, THREAD_REF(StripProduct) product) {
   if (type == STRIP_Q4_K) {
-    q4_k_tile_multiply(tile, x, codes, is_single, product);
+    q4_k_tile_multiply(tile, x, codes, product);
   } else if (type == STRIP_Q5_K) {
-    q5_k_tile_multiply(tile, x, codes, is_single, product);
+    q5_k_tile_multiply(tile, x, codes, product);
   } else {
-    q6_k_tile_multiply(tile, x, codes, is_single, product);
+    q6_k_tile_multiply(tile, x, codes, product);
   }
 }
 

@@ -1,120 +1,16 @@
-// A threadgroup multiplies one strip after the other, and its simdgroups take turns with the blocks
-// of 16 rows by 256 weights that strips consist of; each has the next block in registers while it
-// multiplies one. What blocks say goes to shared memory, where a thread per result adds it up in
-// order of k. Of floats, 512 threads bring chunks of eight rows to shared memory, and a lane has
-// each of the four chains of a row. 28 KiB of shared memory. Bound by the latency of the input for
-// small matrices, by memory for large ones.
+// For several rows of the step. A threadgroup multiplies one strip after the other, and its
+// simdgroups take turns with the blocks of 16 rows by 256 weights that strips consist of; each has
+// the next block in registers while it multiplies one. What blocks say goes to shared memory, where
+// a thread per result adds it up in order of k. Of floats, 512 threads bring chunks of eight rows
+// to shared memory, and a lane has each of the four chains of a row. 28 KiB of shared memory. Bound
+// by the latency of the input for small matrices, by memory for large ones.
 
 #include "backend/gpu/kernels/strips.h"
 
+#include "backend/gpu/kernels/strip_group.h"
 #include "backend/gpu/kernels/strip_sums.h"
 
 namespace hearth::backend::gpu {
-
-/// What a threadgroup multiplies.
-struct StripGroup {
-  u32 part;
-  u32 begin;  // strips [begin, end) of the part
-  u32 end;
-  u32 n_rows;    // of the step
-  u32 n_blocks;  // of 256 weights in a row of the matrix
-  u32 n_units;   // blocks of a strip: of a pair those of the gate, then those of the other
-};
-
-DEVICE_FN StripGroup strip_group(PARAMS(StripParams) p, u32 group) {
-  StripGroup result;
-  result.part = 0;
-  u32 skipped = 0;
-  UNROLL for (u32 i = 0; i + 1 < STRIP_PARTS; ++i) {
-    if (group >= p.group_end[i]) {
-      result.part = i + 1;
-      skipped = p.group_end[i];
-    }
-  }
-  const u32 strip_rows = p.type[result.part] == STRIP_F32 ? STRIP_FLOAT_ROWS : STRIP_ROWS;
-  const u32 per_group = p.group_strips[result.part];
-  result.begin = (group - skipped) * per_group;
-  result.end =
-      min_u32(result.begin + per_group, (p.n_out[result.part] + strip_rows - 1u) / strip_rows);
-  result.n_rows = 0;
-  result.n_blocks = p.n / 256;
-  result.n_units = p.is_pair != 0u ? 2 * result.n_blocks : result.n_blocks;
-  return result;
-}
-
-/// A block of the threadgroup's strips, or of rows of codes.
-struct StripItem {
-  u32 strip;
-  u32 unit;
-};
-
-/// The first of a simdgroup: where a strip has few blocks, teams of simdgroups take strips in turn,
-/// and each has the same block of all of its team's.
-DEVICE_FN StripItem first_item(u32 begin, u32 teams, u32 simdgroup, u32 n_units) {
-  StripItem result = {begin, simdgroup};
-  if (n_units < STRIP_SIMDGROUPS) {
-    const u32 team = simdgroup / n_units;
-    result.strip = team < teams ? begin + team : ~0u;
-    result.unit = simdgroup - team * n_units;
-  }
-  return result;
-}
-
-DEVICE_FN StripItem next_item(StripItem item, u32 teams, u32 simdgroup, u32 n_units) {
-  StripItem result = {item.strip + teams, item.unit};
-  if (n_units > STRIP_SIMDGROUPS) {
-    const bool ends = item.unit + STRIP_SIMDGROUPS >= n_units;
-    result.strip = ends ? item.strip + 1u : item.strip;
-    result.unit = ends ? simdgroup : item.unit + STRIP_SIMDGROUPS;
-  }
-  return result;
-}
-
-/// The next block of a simdgroup, and where the rows of it begin that the lane has; rows behind the
-/// matrix's last repeat that.
-struct StripCursor {
-  StripItem item;
-  u32 block;       // of a row of the matrix
-  bool is_second;  // matrix of the pair
-  StripPlace place;
-};
-
-/// A matrix as its blocks are found.
-struct StripMatrix {
-  u32 block_bytes;
-  u32 row_bytes;
-  u32 last_row;
-};
-
-DEVICE_FN StripCursor strip_cursor(StripItem item, THREAD_REF(const StripGroup) group,
-                                   StripMatrix matrix, u32 lane) {
-  StripCursor cursor;
-  const bool is_second = item.unit >= group.n_blocks;
-  cursor.item = item;
-  cursor.block = is_second ? item.unit - group.n_blocks : item.unit;
-  cursor.is_second = is_second;
-  const u32 begin = cursor.block * matrix.block_bytes;
-  const u32 row = item.strip * STRIP_ROWS + lane / 4;
-  cursor.place.row0 = begin + min_u32(row, matrix.last_row) * matrix.row_bytes;
-  cursor.place.row8 = begin + min_u32(row + 8, matrix.last_row) * matrix.row_bytes;
-  return cursor;
-}
-
-/// The cursor behind: where simdgroups have one block of every strip, only the strip changes.
-DEVICE_FN StripCursor next_cursor(THREAD_REF(const StripCursor) now,
-                                  THREAD_REF(const StripGroup) group, StripMatrix matrix, u32 teams,
-                                  u32 simdgroup, u32 lane) {
-  if (group.n_units > STRIP_SIMDGROUPS) {
-    return strip_cursor(next_item(now.item, teams, simdgroup, group.n_units), group, matrix, lane);
-  }
-  StripCursor next = now;
-  const u32 step = teams * STRIP_ROWS * matrix.row_bytes;
-  const u32 end = now.block * matrix.block_bytes + matrix.last_row * matrix.row_bytes;
-  next.item.strip += teams;
-  next.place.row0 = min_u32(now.place.row0 + step, end);
-  next.place.row8 = min_u32(now.place.row8 + step, end);
-  return next;
-}
 
 /// 1 / sqrt(mean + eps) of rows: as many at a time as `work` holds go through it, a simdgroup adds
 /// up each; of longer rows a part at a time.
@@ -147,12 +43,11 @@ DEVICE_FN void norm_rows(PARAMS(StripParams) p, DEVICE(const f32) x, u32 n_rows,
 /// Rows become `codes` [rows][strip_row_words], `digits` [rows][blocks][STRIP_DIGIT_BYTES] and
 /// `scales` [rows][blocks].
 DEVICE_FN void quantize_rows(PARAMS(StripParams) p, DEVICE(const f32) x, DEVICE(const f32) norm,
-                             SHARED(const f32) inverses, THREAD_REF(const StripGroup) group,
-                             u32 simdgroup, u32 lane, SHARED(u32) codes, SHARED(u8) digits,
-                             SHARED(f32) scales) {
-  const u32 teams = max_u32(STRIP_SIMDGROUPS / group.n_blocks, 1u);
-  StripItem item = first_item(0, teams, simdgroup, group.n_blocks);
-  while (item.strip < group.n_rows) {  // a row
+                             SHARED(const f32) inverses, u32 n_blocks, u32 n_rows, u32 simdgroup,
+                             u32 lane, SHARED(u32) codes, SHARED(u8) digits, SHARED(f32) scales) {
+  const u32 teams = max_u32(STRIP_SIMDGROUPS / n_blocks, 1u);
+  StripItem item = first_item(0, teams, simdgroup, n_blocks);
+  while (item.strip < n_rows) {  // a row
     const u32 in_row = 256 * item.unit + LANE_VALUES * lane;
     DEVICE(const f32) from = x + (u64(item.strip) * p.n + in_row);
     f32x4 low = load4(from);
@@ -162,12 +57,11 @@ DEVICE_FN void quantize_rows(PARAMS(StripParams) p, DEVICE(const f32) x, DEVICE(
       low = low * inverse * load4(norm + in_row);
       high = high * inverse * load4(norm + in_row + 4);
     }
-    const u32 block = item.strip * group.n_blocks + item.unit;
-    quantize_block(
-        low, high, lane,
-        codes + (item.strip * strip_row_words(group.n_blocks) + item.unit * STRIP_BLOCK_WORDS),
-        digits + block * STRIP_DIGIT_BYTES, scales + block);
-    item = next_item(item, teams, simdgroup, group.n_blocks);
+    const u32 block = item.strip * n_blocks + item.unit;
+    quantize_block(low, high, lane,
+                   codes + (item.strip * strip_row_words(n_blocks) + item.unit * STRIP_BLOCK_WORDS),
+                   digits + block * STRIP_DIGIT_BYTES, scales + block);
+    item = next_item(item, teams, simdgroup, n_blocks);
   }
 }
 
@@ -285,12 +179,6 @@ DEVICE_FN void norm_floats(PARAMS(StripParams) p, DEVICE(const f32) x, DEVICE(co
   }
 }
 
-/// Where a part's results go.
-DEVICE_FN DEVICE(f32)
-    strip_output(u32 part, DEVICE(f32) y0, DEVICE(f32) y1, DEVICE(f32) y2, DEVICE(f32) y3) {
-  return part < 2u ? (part == 0u ? y0 : y1) : (part == 2u ? y2 : y3);
-}
-
 /// The result that a thread adds up.
 struct ResultPlace {
   u32 in_round;  // strip
@@ -304,15 +192,16 @@ struct ResultPlace {
 /// Result i of n_results in a round that begins with strip `first`; threads without one repeat the
 /// last.
 DEVICE_FN ResultPlace result_place(PARAMS(StripParams) p, THREAD_REF(const StripGroup) group,
-                                   u32 first, u32 i, u32 n_results, u32 first_step_row) {
+                                   u32 n_rows, u32 first, u32 i, u32 n_results,
+                                   u32 first_step_row) {
   const u32 mine = min_u32(i, n_results - 1u);
   const bool is_pair = p.is_pair != 0u;
   const u32 place = mine / (is_pair ? 2 * STRIP_ROWS : STRIP_ROWS);
   ResultPlace result;
   result.row = mine % STRIP_ROWS;
   result.kind = is_pair ? mine / STRIP_ROWS % 2 : 0u;
-  result.in_round = group.n_rows == 1u ? place : place / group.n_rows;
-  result.column = place - result.in_round * group.n_rows;
+  result.in_round = place / n_rows;
+  result.column = place - result.in_round * n_rows;
   const u32 output = (first + result.in_round) * STRIP_ROWS + result.row;
   result.to = u64(first_step_row + result.column) * p.n_out[group.part] + output;
   result.is_stored = i < n_results && result.kind == 0u && output < p.n_out[group.part];
@@ -347,42 +236,39 @@ DEVICE_FN f32 strip_result(PARAMS(StripParams) p, u32 part, f32 product, StripEn
   return p.has_residual != 0u && part == 0u ? result + end.residual : result;
 }
 
-/// Multiplies the simdgroup's blocks of strips [begin, end), whose first is in `tile`; leaves there
+/// Multiplies the simdgroup's tiles of strips [begin, end), whose first is in `tile`; leaves there
 /// the one that comes next.
-#define MULTIPLY_STRIPS(name, format, is_single)                                                  \
-  DEVICE_FN void name(THREAD_REF(const StripGroup) group, StripMatrix matrix,                     \
-                      DEVICE(const u8) first, DEVICE(const u8) second, u32 teams, u32 begin,      \
-                      u32 end, u32 simdgroup, u32 lane, SHARED(const u32) codes,                  \
-                      SHARED(const u8) digits, SHARED(f32) work, THREAD_REF(StripCursor) cursor,  \
-                      THREAD_REF(StripTile) tile) {                                               \
-    const u32 block_floats = STRIP_BLOCK_FLOATS(group.n_rows);                                    \
-    const u32 column = min_u32(lane / 4, group.n_rows - 1u);                                      \
-    SHARED(const u32) row_codes = codes + column * strip_row_words(group.n_blocks);               \
-    SHARED(const u8) row_digits = digits + column * group.n_blocks * STRIP_DIGIT_BYTES;           \
-    while (cursor.item.strip < end) {                                                             \
-      const StripTile now = tile;                                                                 \
-      const u32 block = cursor.block;                                                             \
-      SHARED(f32)                                                                                 \
-      terms =                                                                                     \
-          work + ((cursor.item.strip - begin) * group.n_units + cursor.item.unit) * block_floats; \
-      cursor = next_cursor(cursor, group, matrix, teams, simdgroup, lane);                        \
-      if (cursor.item.strip < group.end) {                                                        \
-        format##_tile_load(cursor.is_second ? second : first, cursor.place, lane, tile);          \
-      }                                                                                           \
-      const StripCodes mine = strip_codes(row_digits + block * STRIP_DIGIT_BYTES, lane);          \
-      StripProduct product;                                                                       \
-      format##_tile_multiply(now, row_codes + block * STRIP_BLOCK_WORDS, mine, is_single,         \
-                             product);                                                            \
-      store_product(product, group.n_rows, is_single, lane, terms);                               \
-    }                                                                                             \
+#define MULTIPLY_STRIPS(format)                                                                    \
+  DEVICE_FN void format##_strips(                                                                  \
+      THREAD_REF(const StripGroup) group, StripMatrix matrix, DEVICE(const u8) first,              \
+      DEVICE(const u8) second, u32 n_rows, u32 teams, u32 begin, u32 end, u32 simdgroup, u32 lane, \
+      SHARED(const u32) codes, SHARED(const u8) digits, SHARED(f32) work,                          \
+      THREAD_REF(StripItem) item, THREAD_REF(StripTile) tile) {                                    \
+    const u32 column = min_u32(lane / 4, n_rows - 1u);                                             \
+    SHARED(const u32) row_codes = codes + column * strip_row_words(group.n_blocks);                \
+    SHARED(const u8) row_digits = digits + column * group.n_blocks * STRIP_DIGIT_BYTES;            \
+    while (item.strip < end) {                                                                     \
+      const StripTile now = tile;                                                                  \
+      const u32 block = item_block(item, group);                                                   \
+      SHARED(f32)                                                                                  \
+      terms =                                                                                      \
+          work + ((item.strip - begin) * group.n_units + item.unit) * STRIP_BLOCK_FLOATS(n_rows);  \
+      item = next_item(item, teams, simdgroup, group.n_units);                                     \
+      if (item.strip < group.end) {                                                                \
+        format##_tile_load(                                                                        \
+            (is_second(item, group) ? second : first) + item_tile(item, group, matrix), lane,      \
+            tile);                                                                                 \
+      }                                                                                            \
+      const StripCodes mine = strip_codes(row_digits + block * STRIP_DIGIT_BYTES, lane);           \
+      StripProduct product;                                                                        \
+      format##_tile_multiply(now, row_codes + block * STRIP_BLOCK_WORDS, mine, product);           \
+      store_product(product, n_rows, lane, terms);                                                 \
+    }                                                                                              \
   }
 
-MULTIPLY_STRIPS(q4_k_strips, q4_k, false)
-MULTIPLY_STRIPS(q5_k_strips, q5_k, false)
-MULTIPLY_STRIPS(q6_k_strips, q6_k, false)
-MULTIPLY_STRIPS(q4_k_strips_of_row, q4_k, true)
-MULTIPLY_STRIPS(q5_k_strips_of_row, q5_k, true)
-MULTIPLY_STRIPS(q6_k_strips_of_row, q6_k, true)
+MULTIPLY_STRIPS(q4_k)
+MULTIPLY_STRIPS(q5_k)
+MULTIPLY_STRIPS(q6_k)
 
 EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts),
              BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, row_gate),
@@ -395,7 +281,7 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
   SHARED_ARRAY(u8, digits, (STRIP_MAX_BLOCKS * STRIP_DIGIT_BYTES));
   SHARED_ARRAY(f32, scales, STRIP_MAX_BLOCKS);
   SHARED_ARRAY(f32, inverses, STRIP_MAX_ROWS);
-  StripGroup group = strip_group(p, k_group.x);
+  const StripGroup group = strip_group(p, k_group.x);
   const u32 type = p.type[group.part];
   const u32 n_out = p.n_out[group.part];
   const u32 first_step_row = k_group.y * p.group_rows;
@@ -437,67 +323,53 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
   }
 
   const u32 teams = max_u32(STRIP_SIMDGROUPS / group.n_units, 1u);
-  const u32 block_bytes = strip_block_bytes(type);
-  const StripMatrix matrix = {block_bytes, group.n_blocks * block_bytes, n_out - 1u};
-  StripCursor cursor = strip_cursor(first_item(group.begin, teams, k_simdgroup, group.n_units),
-                                    group, matrix, k_lane);
+  const StripMatrix matrix = strip_matrix(type, group.n_blocks);
+  StripItem item = first_item(group.begin, teams, k_simdgroup, group.n_units);
   StripTile tile;
-  if (cursor.item.strip < group.end) {
-    tile_load(type, cursor.is_second ? weight1 : weight, cursor.place, k_lane, tile);
+  if (item.strip < group.end) {
+    tile_load(type, (is_second(item, group) ? weight1 : weight) + item_tile(item, group, matrix),
+              k_lane, tile);
   }
   wait_for_kernel_before();
   if (first_step_row >= n_step_rows) {
     return;
   }
-  group.n_rows = min_u32(n_step_rows - first_step_row, p.group_rows);
+  const u32 n_rows = min_u32(n_step_rows - first_step_row, p.group_rows);
   DEVICE(const f32) x_rows = x + u64(first_step_row) * p.n;
   if (p.has_norm != 0u) {
-    norm_rows(p, x_rows, group.n_rows, work, inverses, k_thread.x);
+    norm_rows(p, x_rows, n_rows, work, inverses, k_thread.x);
   }
-  quantize_rows(p, x_rows, norm, inverses, group, k_simdgroup, k_lane, codes, digits, scales);
+  quantize_rows(p, x_rows, norm, inverses, group.n_blocks, n_rows, k_simdgroup, k_lane, codes,
+                digits, scales);
   group_barrier();
 
-  const u32 block_floats = STRIP_BLOCK_FLOATS(group.n_rows);
+  const u32 block_floats = STRIP_BLOCK_FLOATS(n_rows);
   for (u32 strip = group.begin; strip < group.end; strip += p.round_strips) {
     const u32 end = min_u32(strip + p.round_strips, group.end);
-    const u32 n_results = (end - strip) * group.n_rows * STRIP_ROWS * (p.is_pair != 0u ? 2u : 1u);
+    const u32 n_results = (end - strip) * n_rows * STRIP_ROWS * (p.is_pair != 0u ? 2u : 1u);
     const ResultPlace first_place =
-        result_place(p, group, strip, k_thread.x, n_results, first_step_row);
+        result_place(p, group, n_rows, strip, k_thread.x, n_results, first_step_row);
     StripEnd ending = strip_end(p, group.part, first_step_row, first_place, row_gate, residual);
-    const bool is_single = group.n_rows == 1u;
-    if (is_single) {
-      if (type == STRIP_Q4_K) {
-        q4_k_strips_of_row(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane,
-                           codes, digits, work, cursor, tile);
-      } else if (type == STRIP_Q5_K) {
-        q5_k_strips_of_row(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane,
-                           codes, digits, work, cursor, tile);
-      } else {
-        q6_k_strips_of_row(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane,
-                           codes, digits, work, cursor, tile);
-      }
+    if (type == STRIP_Q4_K) {
+      q4_k_strips(group, matrix, weight, weight1, n_rows, teams, strip, end, k_simdgroup, k_lane,
+                  codes, digits, work, item, tile);
+    } else if (type == STRIP_Q5_K) {
+      q5_k_strips(group, matrix, weight, weight1, n_rows, teams, strip, end, k_simdgroup, k_lane,
+                  codes, digits, work, item, tile);
     } else {
-      if (type == STRIP_Q4_K) {
-        q4_k_strips(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes,
-                    digits, work, cursor, tile);
-      } else if (type == STRIP_Q5_K) {
-        q5_k_strips(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes,
-                    digits, work, cursor, tile);
-      } else {
-        q6_k_strips(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes,
-                    digits, work, cursor, tile);
-      }
+      q6_k_strips(group, matrix, weight, weight1, n_rows, teams, strip, end, k_simdgroup, k_lane,
+                  codes, digits, work, item, tile);
     }
     group_barrier();
     for (u32 begin = 0; begin < n_results; begin += STRIP_THREADS) {
       const ResultPlace place =
-          result_place(p, group, strip, begin + k_thread.x, n_results, first_step_row);
+          result_place(p, group, n_rows, strip, begin + k_thread.x, n_results, first_step_row);
       if (begin != 0u) {
         ending = strip_end(p, group.part, first_step_row, place, row_gate, residual);
       }
       f32 result = sum_strip(
           work + (place.in_round * group.n_units + place.kind * group.n_blocks) * block_floats,
-          group.n_rows, is_single, group.n_blocks, place.row, place.column, type != STRIP_Q6_K,
+          n_rows, group.n_blocks, place.row, place.column, type != STRIP_Q6_K,
           scales + place.column * group.n_blocks);
       const f32 other = shuffle_xor(result, STRIP_ROWS);
       if (p.is_pair != 0u) {

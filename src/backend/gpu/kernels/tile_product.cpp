@@ -154,12 +154,10 @@ DEVICE_FN void store_results(PARAMS(ProductParams) p, SHARED(const f32) out,
     group_barrier();                                                                              \
     const u32 n_blocks = p.n_in / 256;                                                            \
     const u32 first_output = k_group.x * TILE_PRODUCT_OUTPUTS + 16 * k_simdgroup;                 \
-    const u32 output = first_output + k_lane / 4;                                                 \
-    const u64 begin = place.first_weight * n_blocks * block_bytes;                                \
-    DEVICE(const u8) matrix = weight + begin / 16 * 16;                                           \
-    const StripPlace first_place = {                                                              \
-        u32(begin % 16) + min_u32(output, p.n_out - 1u) * n_blocks * block_bytes,                 \
-        u32(begin % 16) + min_u32(output + 8, p.n_out - 1u) * n_blocks * block_bytes};            \
+    DEVICE(const u8)                                                                              \
+    tiles_of_rows =                                                                               \
+        weight + (place.first_weight + min_u32(first_output, p.n_out - 1u) / 16 * 16) *           \
+                     (n_blocks * block_bytes);                                                    \
     const u32 n_groups = (place.n_columns + 7u) / 8;                                              \
     f32 results[4 * TILE_PRODUCT_GROUPS];                                                         \
     UNROLL for (u32 i = 0; i < 4 * TILE_PRODUCT_GROUPS; ++i) {                                    \
@@ -168,9 +166,7 @@ DEVICE_FN void store_results(PARAMS(ProductParams) p, SHARED(const f32) out,
     for (u32 block = 0; block < n_blocks; ++block) {                                              \
       StripTile raw;                                                                              \
       StagedColumns staged;                                                                       \
-      const StripPlace at = {first_place.row0 + block * block_bytes,                              \
-                             first_place.row8 + block * block_bytes};                             \
-      format##_tile_load(matrix, at, k_lane, raw);                                                \
+      format##_tile_load(tiles_of_rows + block * (16 * block_bytes), k_lane, raw);                \
       load_columns(codes, scales, sums, x_rows, n_blocks, block, has_offset, k_thread.x, staged); \
       Tile tile;                                                                                  \
       format##_tile_unpack(raw, k_lane, tile);                                                    \

@@ -12,7 +12,9 @@ namespace hearth::backend::gpu {
 #define TILE_PRODUCT_GROUPS (TILE_PRODUCT_COLUMNS / 8)
 
 /// tile_product_q4_k, tile_product_q5_k, tile_product_q6_k: what product_<type> computes
-/// (ProductParams), for threadgroups of TILE_PRODUCT_THREADS. Buffers:
+/// (ProductParams) for weights in
+/// tiles, expert_rows and first_row multiples of TILE_ROWS. Threadgroups of TILE_PRODUCT_THREADS.
+/// Buffers:
 ///   0 counts, 1 weight, 2 codes, 3 scales, 4 sums   as of product_<type>
 ///   5 entries u32, 6 tiles u32   from expert_rows; absent without experts
 ///   7 bias, 8 gate, 9 residual, 10 y                as of product_<type>

@@ -10,20 +10,35 @@ namespace {
 
 class GpuEmbed : public testing::TestWithParam<WeightType> {};
 
-TEST_P(GpuEmbed, GivesTheBitsOfTheReference) {
+/// With the table as the file has it, or in tiles.
+void expect_rows(const WeightType& type, bool is_tiled) {
   graph::RandomWeights weights(1);
-  const auto table = weights.add("embed", GetParam().dtype(), {7, 1280});
+  const auto table = weights.add("embed", type.dtype(), {7, 1280});
   graph::OwnedStep step(3);
   step.tokens = {TokenId{6}, TokenId{0}, TokenId{3}};
   const auto expected = graph::run_op(graph::Embed{table, 1.7f}, weights.table(), {}, step).value();
-  const auto results = run_everywhere(call(
-      GetParam().embed,
-      {counts(3), contents(step.tokens), weights.bytes(table), poisoned(std::size_t{5} * 1280)},
-      EmbedParams{1280, 1.7f}, {5}, {EMBED_THREADS}));
+  const auto results = run_everywhere(
+      call(type.embed,
+           {counts(3), contents(step.tokens),
+            is_tiled ? tiled(weights.table()[graph::index(table)].tensor) : weights.bytes(table),
+            poisoned(std::size_t{5} * 1280)},
+           EmbedParams{1280, 1.7f, is_tiled ? 1u : 0u}, {5}, {EMBED_THREADS}));
   expect_bits(results[3], expected.data);
 }
 
+TEST_P(GpuEmbed, GivesTheBitsOfTheReference) {
+  expect_rows(GetParam(), /*is_tiled=*/false);
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, GpuEmbed, testing::ValuesIn(tested_types()), name_of_type);
+
+class GpuTiledEmbed : public testing::TestWithParam<WeightType> {};
+
+TEST_P(GpuTiledEmbed, GivesTheBitsOfTheReference) {
+  expect_rows(GetParam(), /*is_tiled=*/true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, GpuTiledEmbed, testing::ValuesIn(tiled_types()), name_of_type);
 
 }  // namespace
 }  // namespace hearth::backend::gpu

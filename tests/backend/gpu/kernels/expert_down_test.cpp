@@ -18,6 +18,7 @@ using graph::random_matrix;
 constexpr std::int64_t n_rows = 2;
 constexpr std::int64_t n_used = 3;
 constexpr std::int64_t n_out = 37;
+constexpr std::int64_t first_row = 16;  // of an expert
 constexpr std::int64_t n = 512;
 constexpr std::int64_t shared_n = 768;
 
@@ -31,11 +32,16 @@ class GpuExpertDown : public testing::TestWithParam<DownTypes> {
     return graph::run_op(op, weights_.table(), inputs).value();
   }
 
+  [[nodiscard]] Contents tiles(graph::WeightId id) const {
+    return tiled(weights_.table()[graph::index(id)].tensor);
+  }
+
   graph::RandomWeights weights_{3};
 };
 
 TEST_P(GpuExpertDown, AddsTheChosenExpertsThenTheResidualThenTheSharedOne) {
-  const auto down = weights_.add("down", quant::find(GetParam().experts)->dtype, {5, n_out + 3, n});
+  const auto down =
+      weights_.add("down", quant::find(GetParam().experts)->dtype, {5, first_row + n_out, n});
   const auto shared =
       weights_.add("shared", quant::find(GetParam().shared)->dtype, {n_out, shared_n});
   const Matrix x = random_matrix(n_rows, n_used * n, 4);
@@ -50,7 +56,7 @@ TEST_P(GpuExpertDown, AddsTheChosenExpertsThenTheResidualThenTheSharedOne) {
     }
   }
 
-  const Matrix said = op(graph::ExpertMatMul{down, 2, n_out}, {x, routing});
+  const Matrix said = op(graph::ExpertMatMul{down, first_row, n_out}, {x, routing});
   const Matrix sum = op(graph::ExpertSum{}, {said, routing});
   const Matrix with_residual = op(graph::Add{}, {residual, sum});
   const Matrix gated =
@@ -64,20 +70,19 @@ TEST_P(GpuExpertDown, AddsTheChosenExpertsThenTheResidualThenTheSharedOne) {
                                   .n_out = n_out,
                                   .n_used = n_used,
                                   .type = strip_number(GetParam().experts),
-                                  .expert_rows = n_out + 3,
-                                  .first_row = 2,
+                                  .expert_rows = 64,
+                                  .first_row = first_row,
                                   .has_residual = has_residual ? 1u : 0u,
                                   .shared_n = has_shared ? static_cast<u32>(shared_n) : 0u,
                                   .shared_type = strip_number(GetParam().shared),
                                   .activation = static_cast<u32>(ActivationKind::silu),
                                   .row_activation = static_cast<u32>(ActivationKind::sigmoid)};
-    return run_everywhere(
-               call(KernelId::expert_down,
-                    {counts(n_rows), contents(x.data), contents(routing.data),
-                     contents(residual.data), weights_.bytes(down), contents(shared_x.data),
-                     contents(shared_gate.data), contents(row_gate.data), weights_.bytes(shared),
-                     poisoned((n_rows + 1) * n_out)},
-                    params, {3, n_rows + 1}, {STRIP_THREADS}))
+    return run_everywhere(call(KernelId::expert_down,
+                               {counts(n_rows), contents(x.data), contents(routing.data),
+                                contents(residual.data), tiles(down), contents(shared_x.data),
+                                contents(shared_gate.data), contents(row_gate.data), tiles(shared),
+                                poisoned((n_rows + 1) * n_out)},
+                               params, {3, n_rows + 1}, {DOWN_THREADS}))
         .back();
   };
   expect_bits(run(false, false), sum.data);

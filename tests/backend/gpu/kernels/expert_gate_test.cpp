@@ -18,6 +18,7 @@ using graph::random_matrix;
 constexpr std::int64_t n_rows = 2;
 constexpr std::int64_t n_used = 3;
 constexpr std::int64_t n_out = 37;
+constexpr std::int64_t first_up = 48;  // row of an expert: a whole number of strips
 constexpr float eps = 1e-5f;
 
 struct GateType {
@@ -38,7 +39,8 @@ class GpuExpertGate : public testing::TestWithParam<GateType> {
 TEST_P(GpuExpertGate, ChoosesExpertsAndMultipliesTheirGateAndUp) {
   const auto& [type, n_in, n_experts] = GetParam();
   const auto norm = weights_.add_uniform("norm", {n_in}, 0.5f, 1.5f);
-  const auto both = weights_.add("both", quant::find(type)->dtype, {n_experts, 2 * n_out, n_in});
+  const auto both =
+      weights_.add("both", quant::find(type)->dtype, {n_experts, first_up + n_out, n_in});
   const Matrix x = random_matrix(n_rows, n_in, 4);
   Matrix logits = random_matrix(n_rows, n_experts, 5);
   logits.data[1] = logits.data[0];  // a tie
@@ -49,7 +51,7 @@ TEST_P(GpuExpertGate, ChoosesExpertsAndMultipliesTheirGateAndUp) {
       return op(graph::ExpertMatMul{both, first_row, n_out}, {input, routing});
     };
     const Matrix factor = op(graph::Activation{ActivationKind::silu}, {product(0)});
-    const Matrix expected = op(graph::Mul{}, {factor, product(n_out)});
+    const Matrix expected = op(graph::Mul{}, {factor, product(first_up)});
     const ExpertGateParams params{.n = static_cast<u32>(n_in),
                                   .has_norm = has_norm ? 1u : 0u,
                                   .eps = eps,
@@ -57,15 +59,15 @@ TEST_P(GpuExpertGate, ChoosesExpertsAndMultipliesTheirGateAndUp) {
                                   .n_used = n_used,
                                   .n_out = n_out,
                                   .type = strip_number(type),
-                                  .expert_rows = 2 * n_out,
-                                  .first_row = {0, n_out},
+                                  .expert_rows = 2 * first_up,
+                                  .first_row = {0, first_up},
                                   .activation = static_cast<u32>(ActivationKind::silu),
                                   .group_strips = 2};
+    const Contents tiles = tiled(weights_.table()[graph::index(both)].tensor);
     const auto results = run_everywhere(
         call(KernelId::expert_gate,
-             {counts(n_rows), contents(x.data), weights_.bytes(norm), contents(logits.data),
-              weights_.bytes(both), weights_.bytes(both), poisoned((n_rows + 1) * 2 * n_used),
-              poisoned((n_rows + 1) * n_used * n_out)},
+             {counts(n_rows), contents(x.data), weights_.bytes(norm), contents(logits.data), tiles,
+              tiles, poisoned((n_rows + 1) * 2 * n_used), poisoned((n_rows + 1) * n_used * n_out)},
              params, {2, n_used, n_rows + 1}, {STRIP_THREADS}));
     expect_bits(results[6], routing.data);
     expect_bits(results[7], expected.data);

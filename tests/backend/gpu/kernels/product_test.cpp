@@ -67,7 +67,8 @@ ProductParams params_of(const Matrix& x) {
           .n_used = 0,
           .expert_rows = 0,
           .first_row = 0,
-          .has_x_per_slot = 0};
+          .has_x_per_slot = 0,
+          .is_tiled = 0};
 }
 
 TEST_P(GpuProduct, GivesTheBitsOfTheReference) {
@@ -177,6 +178,24 @@ TEST_P(GpuProduct, MultipliesWithTheChosenExperts) {
     expect_bits(run(params, weights.bytes(weight), x, operands, 3), gated.data);
   }
 }
+
+/// Matrices in tiles, where no kernel of tiles takes the product.
+class GpuTiledProduct : public GpuProduct {};
+
+TEST_P(GpuTiledProduct, GivesTheBitsOfTheReference) {
+  for (const std::int64_t n_in : shapes<std::int64_t>({256, 1280})) {
+    graph::RandomWeights weights(3);
+    const auto weight = weights.add("weight", GetParam().dtype(), {n_out, n_in});
+    const Matrix x = random_matrix(6, n_in, 4);
+    const auto expected = run_op(graph::MatMul{weight, {}}, weights.table(), {x}).value();
+    ProductParams params = params_of(x);
+    params.is_tiled = 1;
+    expect_bits(run(params, tiled(weights.table()[graph::index(weight)].tensor), x, {}, 6),
+                expected.data);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, GpuTiledProduct, testing::ValuesIn(tiled_types()), name_of_type);
 
 INSTANTIATE_TEST_SUITE_P(Types, GpuProduct, testing::ValuesIn(tested_types()), name_of_type);
 

@@ -39,10 +39,10 @@ class GpuTileProduct : public testing::TestWithParam<TileType> {
  protected:
   [[nodiscard]] static DType dtype() { return quant::find(GetParam().name)->dtype; }
 
-  static Contents run(const ProductParams& params, const std::vector<std::byte>& weight,
-                      const Matrix& x, const Operands& operands, u32 n_rows, u32 capacity) {
+  static Contents run(const ProductParams& params, const TensorView& weight, const Matrix& x,
+                      const Operands& operands, u32 n_rows, u32 capacity) {
     const Codes codes(x.data, 256);
-    std::vector<Contents> buffers{counts(n_rows), weight, contents(codes.codes),
+    std::vector<Contents> buffers{counts(n_rows), tiled(weight), contents(codes.codes),
                                   contents(codes.scales), contents(codes.sums)};
     buffers.push_back(contents_of(operands.entries));
     buffers.push_back(contents_of(operands.tiles));
@@ -56,6 +56,9 @@ class GpuTileProduct : public testing::TestWithParam<TileType> {
                                {ceil_of(params.n_out, TILE_PRODUCT_OUTPUTS), n_groups},
                                {TILE_PRODUCT_THREADS}))
         .back();
+  }
+  static const TensorView& tensor(const graph::RandomWeights& weights, graph::WeightId id) {
+    return weights.table()[graph::index(id)].tensor;
   }
   static u32 ceil_of(u32 n, u32 divisor) { return (n + divisor - 1) / divisor; }
 
@@ -81,9 +84,9 @@ TEST_P(GpuTileProduct, GivesTheBitsOfTheReference) {
     x.data[static_cast<std::size_t>(n_in) + 5] = std::numeric_limits<float>::infinity();
     std::fill_n(x.data.begin() + 2 * n_in, n_in, 0.0f);
     const auto expected = run_op(graph::MatMul{weight, {}}, weights.table(), {x}).value();
-    expect_bits(
-        run(params_of(n_in, n_out), weights.bytes(weight), x, {}, static_cast<u32>(rows), capacity),
-        expected.data);
+    expect_bits(run(params_of(n_in, n_out), tensor(weights, weight), x, {}, static_cast<u32>(rows),
+                    capacity),
+                expected.data);
   }
 }
 
@@ -106,7 +109,7 @@ TEST_P(GpuTileProduct, MultipliesTheLargestSumsExactly) {
     std::fill_n(x.data.begin(), 512, 1.0f);
     std::fill_n(x.data.begin() + 512, 512, -1.0f);
     const auto expected = run_op(graph::MatMul{weight, {}}, weights.table(), {x}).value();
-    expect_bits(run(params_of(512, 16), bytes, x, {}, 9, 9), expected.data);
+    expect_bits(run(params_of(512, 16), tensor(weights, weight), x, {}, 9, 9), expected.data);
   }
 }
 
@@ -131,7 +134,7 @@ TEST_P(GpuTileProduct, AddsBiasThenGatesByRowThenAddsTheResidual) {
   params.activation = static_cast<u32>(ActivationKind::sigmoid);
   const Operands operands{
       .bias = values<float>(weights.bytes(bias)), .gate = gate.data, .residual = residual.data};
-  expect_bits(run(params, weights.bytes(weight), x, operands, n_rows, n_rows), expected.data);
+  expect_bits(run(params, tensor(weights, weight), x, operands, n_rows, n_rows), expected.data);
 }
 
 constexpr u32 n_used = 2;
@@ -152,8 +155,9 @@ Matrix some_routing(std::int64_t rows) {
 TEST_P(GpuTileProduct, MultipliesWithTheChosenExperts) {
   constexpr std::int64_t n_rows = 66;
   constexpr std::int64_t n_out = 21;
+  constexpr std::int64_t first_up = 32;  // row of an expert: a whole number of strips
   graph::RandomWeights weights(3);
-  const auto weight = weights.add("experts", dtype(), {n_experts, 2 * n_out, 256});
+  const auto weight = weights.add("experts", dtype(), {n_experts, first_up + n_out, 256});
   const Matrix routing = some_routing(n_rows);
   Operands operands;
   const ExpertRowsParams rows{
@@ -174,21 +178,21 @@ TEST_P(GpuTileProduct, MultipliesWithTheChosenExperts) {
           .value();
     };
     const Matrix gate = product(0);
-    const Matrix up = product(n_out);
+    const Matrix up = product(first_up);
     const auto factor =
         run_op(graph::Activation{ActivationKind::silu}, weights.table(), {gate}).value();
     const auto gated = run_op(graph::Mul{}, weights.table(), {factor, up}).value();
 
     auto params = params_of(256, n_out);
     params.n_used = n_used;
-    params.expert_rows = 2 * static_cast<u32>(n_out);
+    params.expert_rows = 64;
     params.has_x_per_slot = n_inputs == 1 ? 0 : 1;
-    params.first_row = static_cast<u32>(n_out);
-    expect_bits(run(params, weights.bytes(weight), x, operands, n_rows, n_rows + 1), up.data);
+    params.first_row = static_cast<u32>(first_up);
+    expect_bits(run(params, tensor(weights, weight), x, operands, n_rows, n_rows + 1), up.data);
     params.gate = PRODUCT_ELEMENT_GATE;
     params.activation = static_cast<u32>(ActivationKind::silu);
     operands.gate = gate.data;
-    expect_bits(run(params, weights.bytes(weight), x, operands, n_rows, n_rows + 1), gated.data);
+    expect_bits(run(params, tensor(weights, weight), x, operands, n_rows, n_rows + 1), gated.data);
     operands.gate.clear();
   }
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/gpu/kernels/registry.h"
+#include "backend/gpu/kernels/weight_tiles.h"
 #include "quant/activation.h"
 #include "quant/registry.h"
 #include "tests/backend/gpu/kernels/kernel_runner.h"
@@ -44,6 +46,35 @@ inline constexpr std::array weight_types{
     WeightType{"Q6_K", KernelId::product_q6_k, KernelId::embed_q6_k},
     WeightType{"IQ4_XS", KernelId::product_iq4_xs, KernelId::embed_iq4_xs},
 };
+
+/// The types that have tiles.
+inline bool has_tiles(const WeightType& type) {
+  return type.name == "Q4_K" || type.name == "Q5_K" || type.name == "Q6_K";
+}
+inline std::vector<WeightType> tiled_types() {
+  std::vector<WeightType> types;
+  std::ranges::copy_if(weight_types, std::back_inserter(types), has_tiles);
+  return types;
+}
+
+/// A matrix, or those of experts, in tiles; of a type without tiles as it is.
+inline Contents tiled(const TensorView& tensor) {
+  const auto block_bytes = static_cast<u32>(quant::info(tensor.dtype).block_bytes);
+  if (tensor.dtype == DType::f32) {
+    return {tensor.data.begin(), tensor.data.end()};
+  }
+  const auto n_rows = static_cast<u32>(tensor.shape[tensor.shape.rank() - 2]);
+  const auto n_blocks = static_cast<u32>(tensor.shape.back() / 256);
+  const std::size_t n_matrices =
+      tensor.data.size() / (std::size_t{n_rows} * n_blocks * block_bytes);
+  const std::size_t n_strips = n_matrices * ((n_rows + TILE_ROWS - 1) / TILE_ROWS);
+  return run_everywhere(call(KernelId::tile_weights,
+                             {Contents(tensor.data.begin(), tensor.data.end()),
+                              Contents(n_strips * TILE_ROWS * n_blocks * block_bytes)},
+                             TileWeightsParams{block_bytes, n_blocks, n_rows},
+                             {n_blocks, static_cast<u32>(n_strips)}, {TILE_WEIGHTS_THREADS}))
+      .back();
+}
 
 /// Those to test: with the thread sanitizer, which takes its time, one of each kind of kernel.
 inline std::vector<WeightType> tested_types() {

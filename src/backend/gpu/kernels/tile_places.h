@@ -1,0 +1,42 @@
+#pragma once
+/// Where what a block says lies in its tile (kernels/weight_tiles.h).
+
+#include "backend/gpu/dialect/dialect.h"
+#include "backend/gpu/kernels/weight_tiles.h"
+
+namespace hearth::backend::gpu {
+
+/// Where a block has the 16 bytes that a tile begins with.
+DEVICE_FN u32 tile_head(u32 block_bytes) {
+  return block_bytes == 210u ? 192u : 0u;
+}
+
+/// The piece that byte `at` of a block is in, which is neither in the head nor in the factor.
+DEVICE_FN u32 tile_piece(u32 block_bytes, u32 at) {
+  if (block_bytes == 144u) {
+    return (at - 16) / 32;
+  }
+  if (block_bytes == 210u) {
+    return at / 32;
+  }
+  return at < 48u ? 4u : (at - 48) / 32;  // fifth bits are in front
+}
+
+/// Halfword of the tile at which halfword `i` of the block of row `row` lies.
+DEVICE_FN u32 tile_halfword(u32 block_bytes, u32 row, u32 i) {
+  const u32 at = 2 * i;
+  const u32 head = tile_head(block_bytes);
+  if (at >= head && at < head + 16) {
+    return 8 * row + (at - head) / 2;
+  }
+  if (at == 208u && block_bytes == 210u) {
+    return (TILE_HEAD_BYTES + 6 * TILE_PIECE_BYTES) / 2 + row;
+  }
+  const u32 in_run = at % 16 + (at / 16 + (block_bytes == 210u ? 0u : 1u)) % 2 * 16;
+  const u32 word = in_run / 4;
+  const u32 lane = 4 * (row % 8) + word / 2;
+  return (TILE_HEAD_BYTES + tile_piece(block_bytes, at) * TILE_PIECE_BYTES) / 2 + 8 * lane +
+         2 * (row / 8 + 2 * (word % 2)) + i % 2;
+}
+
+}  // namespace hearth::backend::gpu
