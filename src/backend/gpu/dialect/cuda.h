@@ -116,6 +116,9 @@ DEVICE_FN u32x4 load4(const u32* from) {
 DEVICE_FN u32x2 load2(const u32* from) {
   return *reinterpret_cast<const uint2*>(from);
 }
+DEVICE_FN void store2(f32* to, f32 x, f32 y) {
+  *reinterpret_cast<float2*>(to) = make_float2(x, y);
+}
 DEVICE_FN void store4(f32* to, f32x4 value) {
   *reinterpret_cast<float4*>(to) = value;
 }
@@ -181,6 +184,13 @@ DEVICE_FN void add_tile_product_u8(i32* sums, u32x4 a, u32 b_low, u32 b_high, u3
       "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
       : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b_low), "r"(b_high));
+}
+/// From zero on.
+DEVICE_FN void tile_product_u8(i32* sums, u32x4 a, u32 b_low, u32 b_high, u32 /*lane*/) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
+      : "=r"(sums[0]), "=r"(sums[1]), "=r"(sums[2]), "=r"(sums[3])
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b_low), "r"(b_high), "r"(0));
 }
 DEVICE_FN void add_tile_product_i8(i32* sums, u32x4 a, u32 b_low, u32 b_high, u32 /*lane*/) {
   asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "

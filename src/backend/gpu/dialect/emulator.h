@@ -55,6 +55,9 @@ struct alignas(16) f32x4 {
 struct alignas(8) u32x2 {
   u32 x, y;
 };
+struct alignas(8) f32x2 {
+  f32 x, y;
+};
 struct alignas(16) u32x4 {
   u32 x, y, z, w;
 };
@@ -129,6 +132,9 @@ u32x4 load4(emulator::CheckedPointer<const u32, space> from, SITE) {
 template <emulator::AddressSpace space>
 u32x2 load2(emulator::CheckedPointer<const u32, space> from, SITE) {
   return from.template load<u32x2>(where);
+}
+DEVICE_FN void store2(SHARED(f32) to, f32 x, f32 y, SITE) {
+  to.store(f32x2{x, y}, where);
 }
 template <emulator::AddressSpace space>
 void store4(emulator::CheckedPointer<f32, space> to, f32x4 value, SITE) {
@@ -301,6 +307,11 @@ void add_tile_product(i32* sums, u32x4 a, u32 b_low, u32 b_high, Site where) {
 
 DEVICE_FN void add_tile_product_u8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 /*lane*/,
                                    SITE) {
+  emulator::add_tile_product<false>(sums, a, b_low, b_high, where);
+}
+DEVICE_FN void tile_product_u8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 /*lane*/,
+                               SITE) {
+  std::fill_n(sums, 4, 0);
   emulator::add_tile_product<false>(sums, a, b_low, b_high, where);
 }
 DEVICE_FN void add_tile_product_i8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 /*lane*/,

@@ -128,6 +128,9 @@ DEVICE_FN u32x2 load2(DEVICE(const u32) from) {
 DEVICE_FN u32x2 load2(SHARED(const u32) from) {
   return *(SHARED(const u32x2))from;
 }
+DEVICE_FN void store2(SHARED(f32) to, f32 x, f32 y) {
+  *(threadgroup float2*)to = float2(x, y);
+}
 DEVICE_FN void store4(DEVICE(f32) to, f32x4 value) {
   *(DEVICE(f32x4))to = value;
 }
@@ -219,6 +222,12 @@ DEVICE_FN void add_tile_product(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high
   }
 }
 DEVICE_FN void add_tile_product_u8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 lane) {
+  add_tile_product(sums, a, b_low, b_high, false, lane);
+}
+DEVICE_FN void tile_product_u8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 lane) {
+  UNROLL for (u32 i = 0; i < 4; ++i) {
+    sums[i] = 0;
+  }
   add_tile_product(sums, a, b_low, b_high, false, lane);
 }
 DEVICE_FN void add_tile_product_i8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 lane) {

@@ -58,6 +58,17 @@ Result<std::size_t> record_merged(std::span<const plan::Launch> launches, Record
       down != nullptr && takes_expert_down(*down, recorder)) {
     return record_experts(*down, next, recorder);
   }
+  if (const auto* projection = std::get_if<plan::Projection>(&launches.front())) {
+    const auto* launch = next == nullptr ? nullptr : std::get_if<plan::OpLaunch>(next);
+    const auto* conv = launch == nullptr ? nullptr : std::get_if<graph::CausalConv>(&launch->op);
+    if (conv != nullptr && launch->inputs.front() == projection->parts.front().output &&
+        has_one_reader(launch->inputs.front(), recorder) &&
+        convolves(*projection, *conv, recorder)) {
+      const ConvolvedPart convolved{*conv, launch->output};
+      HEARTH_TRY(record_projection(*projection, recorder, &convolved));
+      return 2;
+    }
+  }
   if (const auto* block = std::get_if<plan::AttentionBlock>(&launches.front())) {
     const auto* projection = projection_of(block->output, next, recorder);
     if (projection != nullptr && !projection->norm &&

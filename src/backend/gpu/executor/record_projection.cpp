@@ -3,6 +3,7 @@
 /// and each part is a product that writes its output, or what a gate or a residual makes of it.
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,7 +43,19 @@ Result<void> record_gated(const plan::Projection& projection, MatrixInput& input
 
 }  // namespace
 
-Result<void> record_projection(const plan::Projection& projection, Recorder& recorder) {
+bool convolves(const plan::Projection& projection, const graph::CausalConv& conv,
+               const Recorder& recorder) {
+  if (projection.gate || projection.residual || projection.row_gate ||
+      projection.has_one_output() || recorder.rows(projection.input) != 1) {
+    return false;
+  }
+  const MatrixInput input(projection.input, projection.norm, projection.input_gate);
+  const MatrixProduct first = product_of(projection.parts.front().matmul, recorder);
+  return takes_strips(first, input, recorder) && takes_conv(first, conv, recorder);
+}
+
+Result<void> record_projection(const plan::Projection& projection, Recorder& recorder,
+                               const ConvolvedPart* conv) {
   MatrixInput input(projection.input, projection.norm, projection.input_gate);
   if (projection.gate) {
     return record_gated(projection, input, recorder);
@@ -62,8 +75,13 @@ Result<void> record_projection(const plan::Projection& projection, Recorder& rec
   for (const auto& product : others) {
     input.prepare_for(product.weight, recorder);
   }
+  std::optional<StripConv> first_conv;
+  if (conv != nullptr) {
+    first_conv.emplace(StripConv{conv->op, recorder.value(conv->output)});
+  }
   for (const auto part : pieces_of(strips, STRIP_PARTS)) {
-    record_strips(part, input, recorder);
+    record_strips(part, input, recorder, first_conv ? &*first_conv : nullptr);
+    first_conv.reset();
   }
   if (!others.empty()) {
     recorder.barrier();

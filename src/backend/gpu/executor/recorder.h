@@ -103,8 +103,16 @@ inline constexpr std::size_t max_merged_launches = 2;
 /// there is none.
 Result<std::size_t> record_merged(std::span<const plan::Launch> launches, Recorder& recorder);
 
+/// A convolution of a projection's first part, and what comes of it.
+struct ConvolvedPart {
+  const graph::CausalConv& op;
+  graph::ValueId output;
+};
+
 // One function per kind of launch, each in the file of its name.
-Result<void> record_projection(const plan::Projection& projection, Recorder& recorder);
+/// `conv`: if the projection can do it (convolves); its first part is nowhere written then.
+Result<void> record_projection(const plan::Projection& projection, Recorder& recorder,
+                               const ConvolvedPart* conv = nullptr);
 /// `gate`: of what comes out, if record_attention_block may apply it (applies_gate).
 Result<void> record_attention_block(const plan::AttentionBlock& block, const plan::Gate* gate,
                                     Recorder& recorder);
@@ -113,6 +121,9 @@ Result<void> record_expert_down(const plan::ExpertDown& down, Recorder& recorder
 Result<void> record_norm_add(const plan::NormAdd& add, Recorder& recorder);
 Result<void> record_op(const plan::OpLaunch& launch, Recorder& recorder);
 
+/// Whether a projection can also do the convolution of its first part.
+[[nodiscard]] bool convolves(const plan::Projection& projection, const graph::CausalConv& conv,
+                             const Recorder& recorder);
 /// Whether an attention block can multiply what comes out by a gate.
 [[nodiscard]] bool applies_gate(const plan::AttentionBlock& block, const plan::Gate& gate,
                                 const Recorder& recorder);

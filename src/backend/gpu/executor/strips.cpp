@@ -123,9 +123,25 @@ void set_common(const MatrixProduct& first, const MatrixInput& input, const Reco
   params.has_residual = first.residual ? 1 : 0;
 }
 
+/// What strip_row also takes.
+void add_conv(const StripConv* conv, StripParams& params, std::vector<BufferPart>& buffers,
+              Recorder& recorder) {
+  if (conv == nullptr) {
+    buffers.insert(buffers.end(), {recorder.absent(), recorder.absent(), recorder.absent(),
+                                   recorder.absent(), recorder.scratch(sizeof(float))});
+    return;
+  }
+  const StepParts& step = recorder.step();
+  const DeviceCaches& caches = recorder.context().caches;
+  params.has_conv = 1;
+  params.slot_stride = caches.slot_stride();
+  buffers.insert(buffers.end(), {recorder.weight(conv->op.weight), step.positions,
+                                 step.state_before, step.state_after, caches.ring(conv->op.layer)});
+}
+
 /// `products` in the order of the kernel's weights, `n_outputs` of which have strips of their own.
 void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, StripParams params,
-              MatrixInput& input, Recorder& recorder) {
+              MatrixInput& input, Recorder& recorder, const StripConv* conv = nullptr) {
   const MatrixProduct& first = products.front();
   set_common(first, input, recorder, params);
   BufferPart x = recorder.value(input.value());
@@ -158,9 +174,15 @@ void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, St
                                           : recorder.absent());
   }
   for (std::size_t i = 0; i < STRIP_PARTS; ++i) {
-    buffers.push_back(i < n_outputs ? products[i].y : recorder.scratch(sizeof(float)));
+    const bool has_conv = i == 0 && conv != nullptr;
+    buffers.push_back(has_conv        ? conv->y
+                      : i < n_outputs ? products[i].y
+                                      : recorder.scratch(sizeof(float)));
   }
   const bool is_row = recorder.rows(input.value()) == 1;
+  if (is_row) {
+    add_conv(conv, params, buffers, recorder);
+  }
   recorder.dispatch(is_row ? KernelId::strip_row : KernelId::strip_projection, std::move(buffers),
                     params, {n_groups, row_groups}, STRIP_THREADS);
 }
@@ -189,10 +211,16 @@ bool takes_strips(const MatrixProduct& product, const MatrixInput& input,
          (tensor.dtype != DType::f32 || n <= STRIP_WORK - 16);
 }
 
-void record_strips(std::span<const MatrixProduct> products, MatrixInput& input,
-                   Recorder& recorder) {
+bool takes_conv(const MatrixProduct& product, const graph::CausalConv& conv,
+                const Recorder& recorder) {
+  return type_of(product, recorder) != DType::f32 &&
+         recorder.host_weight(conv.weight).tensor.shape.back() == STRIP_TAPS;
+}
+
+void record_strips(std::span<const MatrixProduct> products, MatrixInput& input, Recorder& recorder,
+                   const StripConv* conv) {
   HEARTH_ASSERT(products.size() <= STRIP_PARTS);
-  dispatch(products, products.size(), {}, input, recorder);
+  dispatch(products, products.size(), {}, input, recorder, conv);
 }
 
 void record_strip_pair(const MatrixProduct& gate, const MatrixProduct& up,

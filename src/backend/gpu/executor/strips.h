@@ -22,9 +22,20 @@ inline constexpr std::uint32_t max_strip_rows = 16;
 [[nodiscard]] bool takes_strips(const MatrixProduct& product, const MatrixInput& input,
                                 const Recorder& recorder);
 
+/// A convolution of what the first of several products gives, on its way out.
+struct StripConv {
+  const graph::CausalConv& op;
+  BufferPart y;
+};
+
+/// Whether strips of a step's only row can do a convolution of a product.
+[[nodiscard]] bool takes_conv(const MatrixProduct& product, const graph::CausalConv& conv,
+                              const Recorder& recorder);
+
 /// Records products of one input, each of which takes strips: one, or up to STRIP_PARTS without
-/// gate and residual.
-void record_strips(std::span<const MatrixProduct> products, MatrixInput& input, Recorder& recorder);
+/// gate and residual; with the convolution, if it takes it.
+void record_strips(std::span<const MatrixProduct> products, MatrixInput& input, Recorder& recorder,
+                   const StripConv* conv = nullptr);
 
 /// Records activation(gate) * up, both of which take strips and have one type; to where `up` goes.
 void record_strip_pair(const MatrixProduct& gate, const MatrixProduct& up,

@@ -102,7 +102,7 @@ EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, c
     quantize_row_block(low, high, k_lane, codes, sums, scale);
     simdgroup_barrier();
     RowProduct product;
-    row_multiply(at.type, tile, codes, sums, k_lane, product);
+    row_multiply(at.type, tile, weight, codes, sums, k_lane, product);
     store_row_terms(product, scale[0], k_lane, work + unit * ROW_TERMS);
     simdgroup_barrier();  // the codes have been used
   }

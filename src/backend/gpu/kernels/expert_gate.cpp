@@ -131,8 +131,8 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
       if (item < n_items) {
         const u32 block = gate_tile(item, n_blocks).block;
         RowProduct product;
-        row_multiply(p.type, tiles[i], codes + block * STRIP_BLOCK_WORDS, sums + block * ROW_SUMS,
-                     k_lane, product);
+        row_multiply(p.type, tiles[i], gate, codes + block * STRIP_BLOCK_WORDS,
+                     sums + block * ROW_SUMS, k_lane, product);
         store_row_terms(product, scales[block], k_lane, work + item * ROW_TERMS);
       }
     }

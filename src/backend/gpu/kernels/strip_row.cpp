@@ -73,14 +73,27 @@ DEVICE_FN RowValues normed(RowValues values, f32 inverse, RowValues norm) {
   return result;
 }
 
+/// Chunk i of a strip of floats, which waits where a tile would.
+DEVICE_FN u32x4 waiting_chunk(THREAD_REF(const StripTile) tile, u32 i) {
+  return i < 4u ? tile.pieces[i % 4] : (i < 6u ? tile.heads[i % 2] : tile.bits[i % 2]);
+}
+
 /// The thread's four floats of each of ROW_CHUNKS chunks of eight rows from value `begin` on.
-DEVICE_FN void load_row_chunks(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 first_row,
-                               u32 n_out, u32 begin, u32 thread_index, THREAD(f32x4) loaded) {
+DEVICE_FN void load_row_chunks(PARAMS(StripParams) p, DEVICE(const u8) matrix, u32 first_row,
+                               u32 n_out, u32 begin, u32 thread_index, THREAD_REF(StripTile) to) {
   const u32 row = min_u32(first_row + thread_index / 64, n_out - 1u);
+  DEVICE(const u32) from = words(matrix) + u64(row) * p.n;
   UNROLL for (u32 i = 0; i < ROW_CHUNKS; ++i) {
     const u32 k = begin + i * ROW_CHUNK + 4 * (thread_index % 64);
     if (k < p.n) {
-      loaded[i] = load4(matrix + (u64(row) * p.n + k));
+      const u32x4 chunk = load4(from + k);
+      if (i < 4u) {
+        to.pieces[i % 4] = chunk;
+      } else if (i < 6u) {
+        to.heads[i % 2] = chunk;
+      } else {
+        to.bits[i % 2] = chunk;
+      }
     }
   }
 }
@@ -125,11 +138,11 @@ DEVICE_FN u32 row_chain(u32 n) {
   return n / 4 + 4;
 }
 
-/// Eight rows of floats, whose first chunks are in `loaded`, times the row that is in `chains`:
+/// Eight rows of floats, whose first chunks wait in `loaded`, times the row that is in `chains`:
 /// lane 4 r + c of the first simdgroup returns chain c of row r.
-DEVICE_FN f32 multiply_row_floats(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 first_row,
+DEVICE_FN f32 multiply_row_floats(PARAMS(StripParams) p, DEVICE(const u8) matrix, u32 first_row,
                                   u32 n_out, SHARED(const f32) chains, SHARED(f32) pool,
-                                  u32 thread_index, THREAD(f32x4) loaded) {
+                                  u32 thread_index, THREAD_REF(StripTile) loaded) {
   const u32 to = thread_index / 64 * ROW_CHUNK_STRIDE + 4 * (thread_index % 64);
   f32 sum = 0.0f;
   for (u32 begin = 0; begin < p.n; begin += ROW_CHUNKS * ROW_CHUNK) {
@@ -141,7 +154,7 @@ DEVICE_FN f32 multiply_row_floats(PARAMS(StripParams) p, DEVICE(const f32) matri
       if (k < p.n) {
         // The other of both chunks is still added up; this one was before the last barrier.
         SHARED(f32) chunk = pool + i % 2 * ROW_CHUNK_WORDS;
-        store4(chunk + to, loaded[i]);
+        store4(as_words(chunk + to), waiting_chunk(loaded, i));
         group_barrier();
         if (thread_index < 32u) {
           sum = add_row_chain(chunk + (thread_index / 4 * ROW_CHUNK_STRIDE + thread_index % 4),
@@ -162,19 +175,14 @@ DEVICE_FN f32 multiply_row_floats(PARAMS(StripParams) p, DEVICE(const f32) matri
       SHARED(const u32) codes, SHARED(const i32) sums, SHARED(const f32) scales, SHARED(f32) work, \
       THREAD_REF(StripItem) item, THREAD_REF(StripTile) tile) {                                    \
     while (item.strip < end) {                                                                     \
-      const StripTile now = tile;                                                                  \
       const u32 block = item_block(item, group);                                                   \
       SHARED(f32)                                                                                  \
       terms = work + ((item.strip - begin) * group.n_units + item.unit) * ROW_TERMS;               \
       item = next_item(item, teams, simdgroup, group.n_units);                                     \
-      if (item.strip < group.end) {                                                                \
-        format##_tile_load(                                                                        \
-            (is_second(item, group) ? second : first) + item_tile(item, group, matrix), lane,      \
-            tile);                                                                                 \
-      }                                                                                            \
       RowProduct product;                                                                          \
       format##_row_multiply(                                                                       \
-          now,                                                                                     \
+          tile, item.strip < group.end,                                                            \
+          (is_second(item, group) ? second : first) + item_tile(item, group, matrix),              \
           format##_row_codes(codes + block * STRIP_BLOCK_WORDS, sums + block * ROW_SUMS, lane),    \
           lane, product);                                                                          \
       store_row_terms(product, scales[block], lane, terms);                                        \
@@ -185,12 +193,58 @@ MULTIPLY_ROW(q4_k)
 MULTIPLY_ROW(q5_k)
 MULTIPLY_ROW(q6_k)
 
+/// What a convolution takes of a channel beside its newest value.
+struct RowConv {
+  f32 weights[STRIP_TAPS];
+  f32 before[STRIP_TAPS - 1];  // 1, 2, 3 positions before
+};
+
+/// Where a position lies in a ring, from its beginning: `back` positions before `position`, and
+/// before position 0 the places that no position has taken yet.
+DEVICE_FN u64 ring_place(u32 position, u32 back, u32 channels) {
+  const u32 row = back <= position ? (position - back) % (STRIP_TAPS - 1) : back;
+  return u64(row) * channels;
+}
+
+DEVICE_FN RowConv load_conv(DEVICE(const f32) weight, DEVICE(const f32) ring, u32 position,
+                            u32 channel, u32 channels) {
+  RowConv conv;
+  const f32x4 taps = load4(weight + u64(channel) * STRIP_TAPS);
+  conv.weights[0] = taps.x;
+  conv.weights[1] = taps.y;
+  conv.weights[2] = taps.z;
+  conv.weights[3] = taps.w;
+  UNROLL for (u32 i = 0; i + 1 < STRIP_TAPS; ++i) {
+    conv.before[i] = 0.0f;
+    if (i + 1 <= position) {
+      conv.before[i] = ring[ring_place(position, i + 1, channels) + channel];
+    }
+  }
+  return conv;
+}
+
+/// Puts the newest value into the ring and returns what comes out.
+DEVICE_FN f32 convolve(THREAD_REF(const RowConv) conv, f32 value, u32 position, u32 channel,
+                       u32 channels, DEVICE(f32) ring) {
+  f32 sum = 0.0f;
+  UNROLL for (u32 i = STRIP_TAPS - 1; i > 0; --i) {
+    sum = fma_f32(conv.weights[STRIP_TAPS - 1 - i], conv.before[i - 1], sum);
+    if (i + 1 < STRIP_TAPS) {
+      ring[ring_place(position, i, channels) + channel] = conv.before[i - 1];
+    }
+  }
+  ring[ring_place(position, 0, channels) + channel] = value;
+  return silu_f32(fma_f32(conv.weights[STRIP_TAPS - 1], value, sum));
+}
+
 EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts),
              BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, row_gate),
              BUFFER(4, const f32, residual), BUFFER(5, const u8, weight0),
              BUFFER(6, const u8, weight1), BUFFER(7, const u8, weight2),
              BUFFER(8, const u8, weight3), BUFFER(9, f32, y0), BUFFER(10, f32, y1),
-             BUFFER(11, f32, y2), BUFFER(12, f32, y3)) {
+             BUFFER(11, f32, y2), BUFFER(12, f32, y3), BUFFER(13, const f32, conv_weight),
+             BUFFER(14, const i32, positions), BUFFER(15, const i32, state_before),
+             BUFFER(16, const i32, state_after), BUFFER(17, f32, rings)) {
   SHARED_ARRAY(f32, work, STRIP_WORK);
   SHARED_ARRAY(f32, pool, ROW_POOL);
   SHARED_ARRAY(f32, scales, STRIP_MAX_BLOCKS);
@@ -210,10 +264,8 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
   const StripMatrix matrix = strip_matrix(type, group.n_blocks);
   StripItem item = first_item(group.begin, teams, k_simdgroup, group.n_units);
   StripTile tile;
-  f32x4 chunks[ROW_CHUNKS];
   if (is_float) {
-    load_row_chunks(p, floats(weight), group.begin * STRIP_FLOAT_ROWS, n_out, 0, k_thread.x,
-                    chunks);
+    load_row_chunks(p, weight, group.begin * STRIP_FLOAT_ROWS, n_out, 0, k_thread.x, tile);
   } else if (item.strip < group.end) {
     tile_load(type, (is_second(item, group) ? weight1 : weight) + item_tile(item, group, matrix),
               k_lane, tile);
@@ -253,8 +305,8 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
         work[i % 4 * row_chain(p.n) + at / 4 + i / 4] = eight[i];
       }
     }
-    f32 sum = multiply_row_floats(p, floats(weight), group.begin * STRIP_FLOAT_ROWS, n_out, work,
-                                  pool, k_thread.x, chunks);
+    f32 sum = multiply_row_floats(p, weight, group.begin * STRIP_FLOAT_ROWS, n_out, work, pool,
+                                  k_thread.x, tile);
     if (k_thread.x < 32u) {
       sum = sum + shuffle_xor(sum, 1);
       sum = sum + shuffle_xor(sum, 2);
@@ -293,6 +345,14 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
     const u32 output = (strip + place) * STRIP_ROWS + k_thread.x % STRIP_ROWS;
     const bool is_stored = place < end - strip && kind == 0u && output < n_out;
     // What the results wait for, asked for early.
+    RowConv conv;
+    u32 position = 0;
+    const bool has_conv = is_stored && p.has_conv != 0u && group.part == 0u;
+    if (has_conv) {
+      position = u32(positions[0]);
+      conv = load_conv(conv_weight, rings + u64(u32(state_before[0])) * p.slot_stride, position,
+                       output, n_out);
+    }
     f32 before = 0.0f;
     f32 gate = 0.0f;
     if (is_stored && has_residual) {
@@ -326,9 +386,16 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
       if (p.has_row_gate != 0u) {
         result = result * activate_f32(p.row_activation, gate);
       }
-      y[output] = has_residual ? result + before : result;
+      result = has_residual ? result + before : result;
+      if (has_conv) {
+        result = convolve(conv, result, position, output, n_out,
+                          rings + u64(u32(state_after[0])) * p.slot_stride);
+      }
+      y[output] = result;
     }
-    group_barrier();  // what tiles said has been used
+    if (end < group.end) {
+      group_barrier();  // what tiles said has been used
+    }
   }
 }
 

@@ -138,17 +138,11 @@ DEVICE_FN f32 sum_strip(SHARED(const f32) terms, u32 n_rows, u32 n_blocks, u32 r
 #define ROW_TERMS 64  // of a block
 #define ROW_SUM_STEPS 8
 
-/// Puts what a block says into `terms` [16]: its factors times the scale of the codes, and what
-/// they multiply.
-DEVICE_FN void store_row_terms(THREAD_REF(const RowProduct) product, f32 scale, u32 lane,
-                               SHARED(f32) terms) {
-  if (lane % 4 == 0u) {
-    UNROLL for (u32 r = 0; r < 2; ++r) {
-      store4(terms + (lane + 32 * r),
-             make4(product.factors[r] * scale, f32(product.values[r]),
-                   product.offset_factors[r] * scale, f32(product.offsets[r])));
-    }
-  }
+/// Puts what a block says into `terms` [16]: its factors times the scale of the codes, each in
+/// front of what it multiplies.
+DEVICE_FN void store_row_terms(RowProduct product, f32 scale, u32 lane, SHARED(f32) terms) {
+  SHARED(f32) to = terms + (lane / 4 * 4 + lane % 2 * 32 + lane % 4 / 2 * 2);
+  store2(to, product.factor * scale, f32(product.sum));
 }
 
 /// One result: the blocks' terms from those of its row on, in order.

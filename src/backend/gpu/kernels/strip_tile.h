@@ -78,28 +78,40 @@ DEVICE_FN void multiply_sums(u32 row0, u32 row8, THREAD_REF(const StripCodes) co
   }
 }
 
+/// Pieces i of the lower bits and of the others, what row g + 8 r begins with, and its factor.
+DEVICE_FN void load_piece(DEVICE(const u8) tile, u32 i, u32 lane, THREAD_REF(StripTile) to) {
+  to.pieces[i] = load4(words(tile) + ((TILE_HEAD_BYTES + i * TILE_PIECE_BYTES) / 4 + 4 * lane));
+}
+DEVICE_FN void load_bits(DEVICE(const u8) tile, u32 i, u32 lane, THREAD_REF(StripTile) to) {
+  to.bits[i] = load4(words(tile) + ((TILE_HEAD_BYTES + (4 + i) * TILE_PIECE_BYTES) / 4 + 4 * lane));
+}
+DEVICE_FN void load_head(DEVICE(const u8) tile, u32 r, u32 lane, THREAD_REF(StripTile) to) {
+  to.heads[r] = load4(words(tile) + 4 * (lane / 4 + 8 * r));
+}
+DEVICE_FN void load_factor(DEVICE(const u8) tile, u32 r, u32 lane, THREAD_REF(StripTile) to) {
+  to.factor[r] = halfwords(tile)[(TILE_HEAD_BYTES + 6 * TILE_PIECE_BYTES) / 2 + lane / 4 + 8 * r];
+}
+
 /// format_tile_load: the lane's share of a tile.
 DEVICE_FN void q4_k_tile_load(DEVICE(const u8) tile, u32 lane, THREAD_REF(StripTile) to) {
-  DEVICE(const u32) from = words(tile);
   UNROLL for (u32 i = 0; i < 4; ++i) {
-    to.pieces[i] = load4(from + ((TILE_HEAD_BYTES + i * TILE_PIECE_BYTES) / 4 + 4 * lane));
+    load_piece(tile, i, lane, to);
   }
   UNROLL for (u32 r = 0; r < 2; ++r) {
-    to.heads[r] = load4(from + 4 * (lane / 4 + 8 * r));
+    load_head(tile, r, lane, to);
   }
 }
 
 DEVICE_FN void q5_k_tile_load(DEVICE(const u8) tile, u32 lane, THREAD_REF(StripTile) to) {
   q4_k_tile_load(tile, lane, to);
-  to.bits[0] = load4(words(tile) + ((TILE_HEAD_BYTES + 4 * TILE_PIECE_BYTES) / 4 + 4 * lane));
+  load_bits(tile, 0, lane, to);
 }
 
 DEVICE_FN void q6_k_tile_load(DEVICE(const u8) tile, u32 lane, THREAD_REF(StripTile) to) {
   q4_k_tile_load(tile, lane, to);
   UNROLL for (u32 i = 0; i < 2; ++i) {
-    to.bits[i] =
-        load4(words(tile) + ((TILE_HEAD_BYTES + (4 + i) * TILE_PIECE_BYTES) / 4 + 4 * lane));
-    to.factor[i] = halfwords(tile)[(TILE_HEAD_BYTES + 6 * TILE_PIECE_BYTES) / 2 + lane / 4 + 8 * i];
+    load_bits(tile, i, lane, to);
+    load_factor(tile, i, lane, to);
   }
 }
 

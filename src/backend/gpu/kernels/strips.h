@@ -24,15 +24,20 @@ namespace hearth::backend::gpu {
 #define STRIP_ROWS 16
 #define STRIP_FLOAT_ROWS 8
 
+#define STRIP_TAPS 4  // of a convolution behind part 0
+
 /// Floats of work that what blocks of one strip say takes before it is added up.
 #define STRIP_WORK 3072
 #define STRIP_BLOCK_FLOATS(n_rows) (32 * (n_rows) + 32)
 
+/// strip_projection, for steps of several rows, and strip_row, for steps of one.
 /// Up to four matrices multiply one input, normed as a whole row with has_norm; with is_pair the
 /// first two, of one type, are gate and up, and y0 = activation(gate) * up. A strip is 16 rows of a
 /// matrix, of a pair 16 of both, of floats 8.
 /// Buffers: counts, x f32 [rows, n], norm f32 [n], row_gate f32 [rows], residual f32 [rows, n_out],
-/// weight0 ... weight3, y0 ... y3 f32 [rows, n_out]. For an absent buffer any other may be bound
+/// weight0 ... weight3 (tiles, or floats), y0 ... y3 f32 [rows, n_out]; of strip_row also
+/// conv_weight, positions, state_before, state_after and rings as of causal_conv_f32, of which
+/// absent ones are bound as y1 is. For an absent buffer any other may be bound
 /// that is only read, or for y1 ... y3, that nobody uses.
 ///
 /// Threadgroup g.x takes group_strips of the strips of the first part with g.x < group_end, after
@@ -57,6 +62,8 @@ struct StripParams {
   u32 has_row_gate;
   u32 row_activation;
   u32 has_residual;  // for y0
+  u32 has_conv;      // strip_row alone: y0 goes through a convolution of STRIP_TAPS
+  u64 slot_stride;   // of its rings, CausalConvParams
 };
 
 }  // namespace hearth::backend::gpu

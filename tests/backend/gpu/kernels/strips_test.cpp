@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
 
+#include "tests/backend/gpu/kernels/recurrent_step.h"
 #include "tests/backend/gpu/kernels/weight_types.h"
 #include "tests/graph/tiny_model.h"
 
@@ -22,6 +24,9 @@ constexpr u32 capacity = 5;  // rows that the buffers have room for, which is mo
 constexpr std::int64_t n_rows = 3;
 constexpr std::array<std::int64_t, STRIP_PARTS> n_outs{21, 9, 35, 70};
 constexpr float eps = 1e-5f;
+// Of a convolution: the row's position, and where its ring is.
+const std::vector<i32> slot_before{1};
+const std::vector<i32> slot_after{0};
 
 /// Types of the four matrices.
 struct StripTypes {
@@ -57,6 +62,7 @@ class GpuStrips : public testing::TestWithParam<StripTypes> {
   struct Operands {
     std::vector<float> norm, row_gate, residual;
     std::vector<graph::WeightId> matrices;
+    std::vector<float> conv_weight, rings;
   };
   std::vector<Contents> run(const StripParams& params, const Matrix& x, const Operands& operands) {
     const auto contents_of = [](const std::vector<float>& operand) {
@@ -85,13 +91,21 @@ class GpuStrips : public testing::TestWithParam<StripTypes> {
     for (const u32 n : params.n_out) {
       buffers.push_back(n == 0 ? no_buffer() : poisoned(y_rows * n));
     }
+    if (is_row) {
+      buffers.insert(
+          buffers.end(),
+          {contents_of(operands.conv_weight), contents(positions), contents(slot_before),
+           contents(slot_after), operands.rings.empty() ? poisoned(1) : contents(operands.rings)});
+    }
     const Dim3 grid{n_groups, is_row ? 1 : (capacity + params.group_rows - 1) / params.group_rows};
     auto results = run_everywhere(call(is_row ? KernelId::strip_row : KernelId::strip_projection,
                                        std::move(buffers), launch, grid, {STRIP_THREADS}));
-    return {results.end() - STRIP_PARTS, results.end()};
+    const auto first = results.begin() + 5 + STRIP_PARTS;
+    return {first, is_row ? results.end() : first + STRIP_PARTS};
   }
 
   graph::RandomWeights weights_{3};
+  std::vector<i32> positions{4};
 };
 
 TEST_P(GpuStrips, NormsItsInputAndMultipliesFourMatrices) {
@@ -157,6 +171,54 @@ TEST_P(GpuStrips, MultipliesARowLongerThanItsParts) {
   expect_bits(
       run(params, x, {.norm = values<float>(weights_.bytes(norm)), .matrices = {matrix}})[0],
       op(graph::MatMul{matrix, {}}, {normed}).data);
+}
+
+TEST_P(GpuStrips, ConvolvesWhatComesOfTheFirstMatrix) {
+  if (GetParam().name == "F32") {
+    GTEST_SKIP() << "of floats nothing is convolved";
+  }
+  const std::int64_t channels = n_outs[0];
+  const auto ring_floats = static_cast<std::size_t>((STRIP_TAPS - 1) * channels);
+  const auto matrix = add_matrix(channels, 512);
+  const graph::CausalConv conv{0, weights_.add_uniform("conv", {channels, STRIP_TAPS}, -1, 1)};
+  for (const std::int32_t position : shapes<std::int32_t>({0, 1, 2, 7})) {
+    SCOPED_TRACE(position);
+    graph::HostStateCache cache({2,
+                                 {{.n_heads = 1,
+                                   .key_dim = 4,
+                                   .value_dim = 16,
+                                   .conv_channels = channels,
+                                   .conv_taps = STRIP_TAPS}}});
+    if (position > 0) {
+      const RecurrentStep before({{0, position, 1, {}}});
+      ASSERT_TRUE(graph::run_op(conv, weights_.table(), {random_matrix(position, channels, 3)},
+                                before.step, cache));
+    }
+    std::vector<float> rings(2 * ring_floats, std::nanf(""));
+    if (position > 0) {
+      std::copy_n(cache.ring(0, 1), ring_floats,
+                  rings.begin() + static_cast<std::ptrdiff_t>(ring_floats));
+    }
+    const Matrix x = random_matrix(1, 512, 4);
+    const RecurrentStep step({{position, 1, 1, {0}}});
+    const Matrix expected = graph::run_op(conv, weights_.table(),
+                                          {op(graph::MatMul{matrix, {}}, {x})}, step.step, cache)
+                                .value();
+    StripParams params = params_of(512);
+    params.n_out[0] = static_cast<u32>(channels);
+    params.has_conv = 1;
+    params.slot_stride = ring_floats;
+    positions = {position};
+    const auto results = run(params, x,
+                             {.matrices = {matrix},
+                              .conv_weight = values<float>(weights_.bytes(conv.weight)),
+                              .rings = rings});
+    expect_bits(results[0], expected.data);
+    const auto after = values<float>(results.back());
+    expect_bits(contents(std::vector<float>(
+                    after.begin(), after.begin() + static_cast<std::ptrdiff_t>(ring_floats))),
+                {cache.ring(0, 0), cache.ring(0, 0) + ring_floats});
+  }
 }
 
 /// A pair has blocks of one type.
