@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/format.h"
@@ -91,6 +92,13 @@ std::string list(const std::vector<graph::ValueId>& values) {
 }
 
 }  // namespace
+
+std::int64_t ExpertCost::bytes(std::int64_t rows) const {
+  const auto n = static_cast<double>(n_experts);
+  const double n_read =
+      n * (1 - std::pow(1 - static_cast<double>(n_used) / n, static_cast<double>(rows)));
+  return std::llround(n_read * static_cast<double>(expert_bytes));
+}
 
 std::int64_t StepCost::bytes(std::int64_t rows, std::int64_t context) const {
   std::int64_t row_bytes = embed_row_bytes;
