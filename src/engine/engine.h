@@ -77,6 +77,7 @@ class Engine {
   Result<bool> step();
 
   [[nodiscard]] std::int64_t context() const { return options_.context; }
+  [[nodiscard]] std::int64_t max_sequences() const { return options_.max_sequences; }
   [[nodiscard]] std::int64_t n_free_blocks() const { return blocks_.n_free(); }
   [[nodiscard]] std::int64_t n_free_state_slots() const { return state_slots_.n_free(); }
   [[nodiscard]] Runner& runner() { return *runner_; }
