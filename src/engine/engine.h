@@ -96,11 +96,20 @@ class Engine {
   Result<void> run_step(const std::vector<Sequence*>& running);
   /// Puts the next n_rows tokens of the sequence, the guesses behind them included, into the step.
   void add_rows(const Sequence& sequence, std::int64_t n_rows);
-  /// Takes what the step has computed for those rows. `logits` begins with those of the sequence's
-  /// last token and guesses, as far as they were among the rows. Returns how many logit rows those
-  /// were.
-  std::int64_t take_rows(Sequence& sequence, std::int64_t n_rows, std::span<const float> logits);
-  void choose_token(Sequence& sequence, std::span<const float> logits);
+  /// What a step has computed for its logit rows: logits, or the largest of each row alone.
+  struct LogitRows {
+    std::span<const float> logits;  // [rows, vocab]
+    std::span<const graph::ArgmaxRow> largest;
+  };
+  Result<LogitRows> run_step_block(std::span<Sequence* const> running);
+  /// Takes what the step has computed for those rows. The `first` of `computed` is that of the
+  /// sequence's last token, if it was among the rows; its guesses follow. Returns how many logit
+  /// rows those were.
+  std::size_t take_rows(Sequence& sequence, std::int64_t n_rows, const LogitRows& computed,
+                        std::size_t first);
+  void choose_token(Sequence& sequence, const LogitRows& computed, std::size_t row);
+  Result<sampling::Choice> choice_for(const Sequence& sequence, const LogitRows& computed,
+                                      std::size_t row);
   void finish(Sequence& sequence);
   void cancel(SequenceId id);
   [[nodiscard]] Sequence* find(SequenceId id);

@@ -116,7 +116,7 @@ std::int64_t StepCost::bytes(std::int64_t rows, std::int64_t context) const {
 
 Plan make_plan(const graph::Graph& graph, const graph::WeightTable& weights,
                const Options& options) {
-  Draft draft{graph.values, weights, graph.logits, {}};
+  Draft draft{graph.values, weights, graph.result, {}};
   for (const auto& node : graph.nodes) {
     draft.launches.emplace_back(OpLaunch{node.op, node.inputs, node.output});
   }
@@ -129,7 +129,7 @@ Plan make_plan(const graph::Graph& graph, const graph::WeightTable& weights,
     fuse_attention(draft);
     fuse_residuals(draft);
   }
-  Plan plan{graph.bucket, graph.values, std::move(draft.launches), {}, graph.logits, {}};
+  Plan plan{graph.bucket, graph.values, std::move(draft.launches), {}, graph.result, {}};
   plan.cost = count_cost(plan, weights, options.kv_dtype);
   plan.cost.arena_bytes = place_values(plan, options.merged_launches);
   return plan;

@@ -67,7 +67,7 @@ struct Plan {
   std::vector<graph::ValueDesc> values;
   std::vector<Launch> launches;
   std::vector<Placement> placements;  // by ValueId
-  graph::ValueId logits{};
+  graph::ValueId result{};
   StepCost cost;
 };
 

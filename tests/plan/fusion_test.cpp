@@ -95,7 +95,7 @@ TEST(Fusion, ReadsOnlyWhatEarlierLaunchesWrote) {
         written[graph::index(value)] = true;
       }
     }
-    EXPECT_TRUE(written[graph::index(plan.logits)]);
+    EXPECT_TRUE(written[graph::index(plan.result)]);
   }
 }
 

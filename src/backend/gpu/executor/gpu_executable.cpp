@@ -55,24 +55,23 @@ Result<std::unique_ptr<GpuExecutable>> GpuExecutable::create(const plan::Plan& p
 Result<void> GpuExecutable::place() {
   Device& device = memory_.device();
   auto& shared = memory_.contents();
-  HEARTH_ASSIGN(auto step,
-                StepMemory::create(device, plan_.bucket, ropes_of(plan_), memory_.weight_table()));
+  HEARTH_ASSIGN(auto step, memory_.step_memory(plan_.bucket, ropes_of(plan_)));
   HEARTH_TRY(grow(device, shared.arena, plan_.cost.arena_bytes, "activations"));
-  const auto& logits = plan_.values[graph::index(plan_.logits)];
-  const auto logit_bytes =
-      static_cast<std::uint64_t>(logits.rows * logits.features) * sizeof(float);
-  if (shared.logits == nullptr || shared.logits->size_bytes() < logit_bytes) {
-    HEARTH_ASSIGN(shared.logits, device.allocate_host(logit_bytes, "logits"));
+  const auto result_bytes =
+      static_cast<std::uint64_t>(result().rows * result().features) * sizeof(float);
+  std::shared_ptr<Buffer> host_result = copies_result() ? nullptr : shared.logits;
+  if (host_result == nullptr || host_result->size_bytes() < result_bytes) {
+    HEARTH_ASSIGN(host_result, device.allocate_host(result_bytes, "result"));
   }
-  const std::int64_t step_bytes = step.bytes();
-  recording_ = Recording{.step = std::move(step), .host_logits = shared.logits};
+  if (!copies_result()) {
+    shared.logits = host_result;
+  }
+  recording_ = Recording{.step = std::move(step), .host_result = std::move(host_result)};
   auto prepared = prepare();
   if (!prepared) {
     recording_.reset();
-    return prepared;
   }
-  shared.step_bytes += step_bytes;
-  return {};
+  return prepared;
 }
 
 Result<void> GpuExecutable::prepare() {
@@ -96,6 +95,12 @@ Result<void> GpuExecutable::prepare() {
   return {};
 }
 
+/// Of logits, most rows of the capacity are no result: only those of a step are fetched.
+bool GpuExecutable::copies_result() const {
+  constexpr std::int64_t few_numbers = 16;
+  return result().features <= few_numbers;
+}
+
 /// Returns the scratch memory that the launches need.
 Result<std::int64_t> GpuExecutable::record(CommandList& list) {
   const auto& shared = memory_.contents();
@@ -105,16 +110,21 @@ Result<std::int64_t> GpuExecutable::record(CommandList& list) {
                               .device_weights = shared.weights,
                               .caches = shared.caches,
                               .tables = shared.tables,
-                              .step = recording_->step,
+                              .step = *recording_->step,
                               .arena = whole(shared.arena),
                               .scratch = whole(shared.scratch)};
   Recorder recorder(context, list);
-  recording_->step.record_copy(list);
+  recording_->step->record_copy(list);
   for (std::span<const plan::Launch> left = plan_.launches; !left.empty();) {
     HEARTH_ASSIGN(const std::size_t n_recorded, recorder.record(left));
     left = left.subspan(n_recorded);
   }
-  recording_->device_logits = recorder.value(plan_.logits);
+  recording_->device_result = recorder.value(plan_.result);
+  if (copies_result()) {
+    list.barrier();
+    const BufferPart& from = recording_->device_result;
+    list.copy({recording_->host_result, 0, from.bytes}, from);
+  }
   return recorder.scratch_bytes();
 }
 
@@ -131,21 +141,20 @@ Result<std::span<const float>> GpuExecutable::run(const graph::StepView& step) {
   if (tables.part().buffer != recording_->tables) {
     HEARTH_TRY(prepare());
   }
-  recording_->step.write(step);
+  recording_->step->write(step);
   HEARTH_ASSIGN(const Ticket ticket, device.submit(*recording_->commands));
 
-  const auto n_logits = static_cast<std::size_t>(step.n_logit_rows() *
-                                                 plan_.values[graph::index(plan_.logits)].features);
-  const auto logits = recording_->host_logits->host().first(n_logits * sizeof(float));
-  if (!logits.empty()) {
-    const BufferPart& from = recording_->device_logits;
-    HEARTH_TRY(device.download(logits, {from.buffer, from.offset, logits.size_bytes()}));
+  const auto n_numbers = static_cast<std::size_t>(step.n_logit_rows() * result().features);
+  const auto numbers = recording_->host_result->host().first(n_numbers * sizeof(float));
+  if (!numbers.empty() && !copies_result()) {
+    const BufferPart& from = recording_->device_result;
+    HEARTH_TRY(device.download(numbers, {from.buffer, from.offset, numbers.size_bytes()}));
   }
   HEARTH_ASSIGN(bool is_done, device.wait(ticket, no_time));
   while (!is_done) {
     HEARTH_ASSIGN(is_done, device.wait(ticket, std::chrono::seconds(1)));
   }
-  return std::span(as_array<const float>(logits.data()), n_logits);
+  return std::span(as_array<const float>(numbers.data()), n_numbers);
 }
 
 }  // namespace hearth::backend::gpu

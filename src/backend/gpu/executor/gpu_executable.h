@@ -25,10 +25,10 @@ class GpuExecutable final : public Executable, private DeviceOwner::Tenant {
  private:
   /// What lies on the device for it; gone with a lost device.
   struct Recording {
-    StepMemory step;
+    std::shared_ptr<StepMemory> step;
     std::shared_ptr<Buffer> tables;
-    BufferPart device_logits;
-    std::shared_ptr<Buffer> host_logits;
+    BufferPart device_result;
+    std::shared_ptr<Buffer> host_result;
     std::unique_ptr<PreparedCommands> commands;
   };
 
@@ -41,6 +41,11 @@ class GpuExecutable final : public Executable, private DeviceOwner::Tenant {
   /// Records the plan where everything lies now.
   Result<void> prepare();
   Result<std::int64_t> record(CommandList& list);
+  [[nodiscard]] const graph::ValueDesc& result() const {
+    return plan_.values[graph::index(plan_.result)];
+  }
+  /// Whether the commands themselves end with copying the result.
+  [[nodiscard]] bool copies_result() const;
 
   plan::Plan plan_;
   SessionMemory& memory_;

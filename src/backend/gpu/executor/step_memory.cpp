@@ -38,6 +38,7 @@ Result<StepMemory> StepMemory::create(Device& device, graph::RowBucket bucket,
                                       std::vector<graph::RopeParams> ropes,
                                       const graph::WeightTable& weights) {
   StepMemory memory;
+  memory.bucket_ = bucket;
   std::int64_t bytes = 0;
   const auto place = [&bytes](BufferPart& part, std::int64_t words) {
     part.offset = static_cast<std::uint64_t>(bytes);
@@ -62,6 +63,13 @@ Result<StepMemory> StepMemory::create(Device& device, graph::RowBucket bucket,
     angles.part.buffer = memory.device_;
   }
   return memory;
+}
+
+bool StepMemory::serves(graph::RowBucket bucket,
+                        const std::vector<graph::RopeParams>& ropes) const {
+  return bucket == bucket_ && std::ranges::all_of(ropes, [this](const graph::RopeParams& rope) {
+           return std::ranges::find(angles_, rope, &StepAngles::params) != angles_.end();
+         });
 }
 
 const BufferPart& StepMemory::angles(const graph::RopeParams& params) const {
