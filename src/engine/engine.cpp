@@ -146,9 +146,11 @@ Result<bool> Engine::step() {
     }
   }
   if (running.empty()) {
+    abandon_started_steps();
     return false;
   }
-  if (auto done = run_step(running); !done) {
+  if (auto done = run(running); !done) {
+    abandon_started_steps();
     for (auto* sequence : running) {
       sequence->error = done.error();
       finish(*sequence);
@@ -191,6 +193,21 @@ std::int64_t Engine::longest(const Sequence& sequence) const {
   return n_prompt + (wanted < 0 ? room : std::min(wanted, room));
 }
 
+Result<void> Engine::run(const std::vector<Sequence*>& running) {
+  HEARTH_ASSIGN(auto* queue, queue_for(running));
+  if (started_.empty()) {
+    if (queue == nullptr) {
+      return run_step(running);
+    }
+    HEARTH_TRY(start_step(*queue, running));
+  }
+  // While the host takes these tokens, the device chooses the next.
+  if (queue != nullptr && go_on(running)) {
+    HEARTH_TRY(start_step(*queue, running));
+  }
+  return take_started_step();
+}
+
 Result<void> Engine::run_step(const std::vector<Sequence*>& running) {
   HEARTH_TRY(speculation_.draft(running));
   std::vector<std::int64_t> pending;
@@ -222,6 +239,67 @@ Result<Engine::LogitRows> Engine::run_step_block(std::span<Sequence* const> runn
     HEARTH_ASSIGN(computed.logits, runner_->run(step_block_.view()));
   }
   return computed;
+}
+
+Result<backend::StepQueue*> Engine::queue_for(std::span<Sequence* const> running) {
+  const auto is_plain = [](const Sequence* sequence) {
+    return takes_largest(sequence) && sequence->is_decoding();
+  };
+  if (speculation_.max_depth() > 0 || !std::ranges::all_of(running, is_plain)) {
+    return nullptr;
+  }
+  return runner_->argmax_queue(std::ssize(running), std::ssize(running));
+}
+
+Result<void> Engine::start_step(backend::StepQueue& queue, std::span<Sequence* const> running) {
+  const std::size_t n_before = started_.size();  // steps whose tokens are not known
+  std::vector<SequenceId> ids;
+  step_block_.clear();
+  for (const auto* sequence : running) {
+    const auto index = step_block_.add_sequence(sequence->block_table, sequence->state_slot);
+    step_block_.add_row(index,
+                        {.token = sequence->tokens.back(),
+                         .token_source = n_before == 0 ? -1 : index,
+                         .position = static_cast<std::int64_t>(sequence->n_computed + n_before),
+                         .wants_logits = true,
+                         .state_target = sequence->state_slot});
+    ids.push_back(sequence->id);
+  }
+  HEARTH_TRY(queue.start(step_block_.view()));
+  queue_ = &queue;
+  started_.push_back(std::move(ids));
+  return {};
+}
+
+bool Engine::go_on(std::span<Sequence* const> running) const {
+  return std::ranges::equal(running, started_.front(), {}, &Sequence::id) &&
+         std::ranges::all_of(running, [](const Sequence* sequence) {
+           return std::ssize(sequence->tokens) + 1 < sequence->limit;
+         });
+}
+
+Result<void> Engine::take_started_step() {
+  const auto ids = std::move(started_.front());
+  started_.pop_front();
+  HEARTH_ASSIGN(const auto result, queue_->finish());
+  const LogitRows computed{.largest = argmax_rows(result)};
+  std::size_t row = 0;  // both are in order of arrival
+  for (const auto& sequence : sequences_) {
+    while (row < ids.size() && ids[row] < sequence->id) {
+      ++row;
+    }
+    if (row < ids.size() && ids[row] == sequence->id && sequence->is_running()) {
+      ++sequence->n_computed;
+      choose_token(*sequence, computed, row);
+    }
+  }
+  return {};
+}
+
+void Engine::abandon_started_steps() {
+  for (; !started_.empty(); started_.pop_front()) {
+    (void)queue_->finish();  // nobody waits for what it says
+  }
 }
 
 void Engine::add_rows(const Sequence& sequence, std::int64_t n_rows) {
@@ -317,6 +395,9 @@ void Engine::finish(Sequence& sequence) {
 void Engine::cancel(SequenceId id) {
   finish(*find(id));
   std::erase_if(sequences_, [id](const auto& sequence) { return sequence->id == id; });
+  if (std::ranges::none_of(sequences_, [](const auto& each) { return each->is_running(); })) {
+    abandon_started_steps();
+  }
 }
 
 Sequence* Engine::find(SequenceId id) {

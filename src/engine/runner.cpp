@@ -24,6 +24,12 @@ std::int64_t row_bucket(std::int64_t n, std::int64_t limit) {
   return size == bucket_sizes.end() ? limit : std::min(*size, limit);
 }
 
+std::span<const graph::ArgmaxRow> argmax_rows(std::span<const float> result) {
+  constexpr std::size_t row_numbers = sizeof(graph::ArgmaxRow) / sizeof(float);
+  return {as_array<const graph::ArgmaxRow>(as_byte_array(result.data())),
+          result.size() / row_numbers};
+}
+
 graph::CacheDescs cache_descs(const model::Model& model, const RunnerOptions& options) {
   graph::CacheDescs caches{
       .kv = {options.kv_dtype, options.n_kv_blocks, model.kv_layers()},
@@ -95,6 +101,11 @@ Result<void> Runner::run_mtp_reading(const graph::StepView& step) {
   return {};
 }
 
+Result<backend::StepQueue*> Runner::argmax_queue(std::int64_t n_rows, std::int64_t n_logit_rows) {
+  HEARTH_ASSIGN(auto* compiled, bucket_for(Part::trunk_argmax, n_rows, n_logit_rows));
+  return compiled->executable->queue();
+}
+
 Result<std::span<const float>> Runner::run(Part part, const graph::StepView& step) {
   HEARTH_ASSERT(step.n_rows() <= options_.max_rows &&
                 step.n_logit_rows() <= options_.max_logit_rows);
@@ -105,8 +116,7 @@ Result<std::span<const float>> Runner::run(Part part, const graph::StepView& ste
 Result<std::span<const graph::ArgmaxRow>> Runner::run_argmax(Part part,
                                                              const graph::StepView& step) {
   HEARTH_ASSIGN(const auto numbers, run(part, step));
-  const auto n_rows = static_cast<std::size_t>(step.n_logit_rows());
-  return std::span(as_array<const graph::ArgmaxRow>(as_byte_array(numbers.data())), n_rows);
+  return argmax_rows(numbers);
 }
 
 Result<plan::StepCost> Runner::cost(std::int64_t n_rows, std::int64_t n_logit_rows) {

@@ -47,6 +47,9 @@ class Runner {
   Result<std::span<const graph::ArgmaxRow>> run_mtp_argmax(const graph::StepView& step);
   /// The head reads rows without guessing at what follows any: `step` has no logit rows.
   Result<void> run_mtp_reading(const graph::StepView& step);
+  /// The steps of run_argmax(), to be started before the one in front of them is done; nullptr
+  /// where a device has nothing of that. argmax_rows() reads what finish() gives.
+  Result<backend::StepQueue*> argmax_queue(std::int64_t n_rows, std::int64_t n_logit_rows);
 
   /// See backend::Session::copy_state().
   void copy_state(std::int64_t from, std::int64_t to) { session_->copy_state(from, to); }
@@ -95,6 +98,9 @@ class Runner {
   std::unique_ptr<backend::Session> session_;
   std::map<Key, Compiled> buckets_;
 };
+
+/// The result of a plan that ends in argmax.
+std::span<const graph::ArgmaxRow> argmax_rows(std::span<const float> result);
 
 /// What a runner keeps from step to step.
 graph::CacheDescs cache_descs(const model::Model& model, const RunnerOptions& options);

@@ -86,7 +86,8 @@ class CpuExecutable final : public Executable {
         pool_(pool) {}
 
   Result<std::span<const float>> run(const graph::StepView& step) override {
-    HEARTH_ASSERT(step.n_rows() <= bucket_.rows && step.n_logit_rows() <= bucket_.logit_rows);
+    HEARTH_ASSERT(step.n_rows() <= bucket_.rows && step.n_logit_rows() <= bucket_.logit_rows &&
+                  step.token_sources.empty());
     const RunContext run{.step = step,
                          .kv = caches_.kv,
                          .states = caches_.states,

@@ -25,7 +25,7 @@ class ReferenceExecutable final : public Executable {
 
   Result<std::span<const float>> run(const graph::StepView& step) override {
     HEARTH_ASSERT(step.n_rows() <= plan_.bucket.rows &&
-                  step.n_logit_rows() <= plan_.bucket.logit_rows);
+                  step.n_logit_rows() <= plan_.bucket.logit_rows && step.token_sources.empty());
     const graph::OpContext context{weights_, step, caches_.kv, caches_.states, caches_.rows};
     for (const auto& launch : plan_.launches) {
       const auto& single = std::get<plan::OpLaunch>(launch);

@@ -40,8 +40,10 @@ class GpuSession final : public Session {
       return buffer == nullptr ? 0 : static_cast<std::int64_t>(buffer->size_bytes());
     };
     std::int64_t step_bytes = 0;
-    for (const auto& step : contents.steps) {
-      step_bytes += step->bytes();
+    for (const auto& of_turn : contents.steps) {
+      for (const auto& step : of_turn) {
+        step_bytes += step->bytes();
+      }
     }
     return {contents.weights.bytes(), descs.kv.bytes(), descs.states.bytes() + descs.rows.bytes(),
             size(contents.arena) + size(contents.scratch) + contents.tables.bytes() + step_bytes};

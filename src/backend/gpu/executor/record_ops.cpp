@@ -101,7 +101,9 @@ struct RecordOp {
     const auto& [name, tensor, is_mapped] = recorder.host_weight(op.table);
     HEARTH_ASSIGN(const KernelId kernel,
                   kernel_for("embed_", tensor.dtype, format("tensor '{}'", name)));
-    recorder.dispatch(kernel, {counts(), recorder.step().tokens, recorder.weight(op.table), y()},
+    recorder.dispatch(kernel,
+                      {counts(), recorder.step().tokens, recorder.context().chosen,
+                       recorder.weight(op.table), y()},
                       EmbedParams{n(), op.scale}, {rows()}, EMBED_THREADS);
     return {};
   }
@@ -199,7 +201,8 @@ Result<void> RecordOp::operator()(const graph::Argmax& op) const {
   recorder.dispatch(KernelId::argmax_part_f32, {counts(), x(0), parts}, params,
                     {params.n_parts, rows()}, row_threads);
   recorder.barrier();
-  recorder.dispatch(KernelId::argmax_f32, {counts(), parts, y()}, params, {rows()}, 32);
+  recorder.dispatch(KernelId::argmax_f32, {counts(), parts, y(), recorder.context().chosen}, params,
+                    {rows()}, 32);
   return {};
 }
 

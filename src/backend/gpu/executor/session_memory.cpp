@@ -28,8 +28,8 @@ Result<void> SessionMemory::make_ready() {
 }
 
 Result<std::shared_ptr<StepMemory>> SessionMemory::step_memory(
-    graph::RowBucket bucket, std::vector<graph::RopeParams> ropes) {
-  auto& steps = contents().steps;
+    std::size_t turn, graph::RowBucket bucket, std::vector<graph::RopeParams> ropes) {
+  auto& steps = contents().steps[turn];
   const auto found =
       std::ranges::find_if(steps, [&](const auto& step) { return step->serves(bucket, ropes); });
   if (found != steps.end()) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,7 +26,7 @@ class SessionMemory final : public DeviceOwner::Tenant {
     std::shared_ptr<Buffer> arena;    // these three only grow; executables keep those that they
     std::shared_ptr<Buffer> scratch;  // were recorded with
     std::shared_ptr<Buffer> logits;   // in memory of the host
-    std::vector<std::shared_ptr<StepMemory>> steps;  // one for each bucket
+    std::array<std::vector<std::shared_ptr<StepMemory>>, 2> steps;  // by turn, for each bucket
   };
 
   /// `weights` must outlive it. Errors: out_of_memory; internal when the device failed.
@@ -37,9 +39,10 @@ class SessionMemory final : public DeviceOwner::Tenant {
   Result<void> make_ready();
   void let_go() override { contents_.reset(); }
 
-  /// Where steps of a bucket lie, for all executables that have those rotations: they do not run at
-  /// the same time. After make_ready() only. Errors: out_of_memory.
-  Result<std::shared_ptr<StepMemory>> step_memory(graph::RowBucket bucket,
+  /// Where steps of a bucket lie, for all executables that have those rotations: nothing else is
+  /// run while one has a step under way, and of two of its own they have a turn each. After
+  /// make_ready() only. Errors: out_of_memory.
+  Result<std::shared_ptr<StepMemory>> step_memory(std::size_t turn, graph::RowBucket bucket,
                                                   std::vector<graph::RopeParams> ropes);
 
   [[nodiscard]] DeviceOwner& owner() { return owner_; }

@@ -88,8 +88,13 @@ void StepMemory::write(const graph::StepView& step) {
     HEARTH_ASSERT(from.size_bytes() <= to.bytes);
     std::ranges::copy(from, host_array<std::int32_t>(to));
   };
-  std::ranges::transform(step.tokens, host_array<std::int32_t>(parts_.tokens),
+  auto* tokens = host_array<std::int32_t>(parts_.tokens);
+  std::ranges::transform(step.tokens, tokens,
                          [](TokenId token) { return static_cast<std::int32_t>(token); });
+  for (std::size_t row = 0; row < step.token_sources.size(); ++row) {
+    const std::int32_t source = step.token_sources[row];
+    tokens[row] = source < 0 ? tokens[row] : -1 - source;  // as kernels/embed.h has it
+  }
   copy(step.positions, parts_.positions);
   copy(step.sequences, parts_.sequences);
   copy(step.logit_rows, parts_.logit_rows);

@@ -13,8 +13,8 @@ namespace hearth::backend::gpu {
 
 /// The places in which kernels find a step (kernels/*.h say who reads what).
 struct StepParts {
-  BufferPart counts;  // rows, rows with logits, sequences
-  BufferPart tokens, positions, sequences, logit_rows;
+  BufferPart counts;                                    // rows, rows with logits, sequences
+  BufferPart tokens, positions, sequences, logit_rows;  // tokens: as kernels/embed.h has them
   BufferPart row_starts;  // first row of each sequence, and the end of the last
   BufferPart state_before, state_after;
   BufferPart row_sources, row_targets;

@@ -78,7 +78,7 @@ KERNEL(argmax_part_f32, 256, ArgmaxParams, BUFFER(0, const u32, counts), BUFFER(
 }
 
 KERNEL(argmax_f32, 32, ArgmaxParams, BUFFER(0, const u32, counts), BUFFER(1, const u32, parts),
-       BUFFER(2, f32, y)) {
+       BUFFER(2, f32, y), BUFFER(3, u32, chosen)) {
   const u32 row = k_group.x;
   if (row >= counts[p.axis]) {
     return;
@@ -97,6 +97,7 @@ KERNEL(argmax_f32, 32, ArgmaxParams, BUFFER(0, const u32, counts), BUFFER(1, con
   if (k_lane == 0) {
     y[2 * row] = f32(best.column);
     y[2 * row + 1] = best.value;
+    chosen[row] = best.column;
   }
 }
 

@@ -11,7 +11,8 @@ namespace hearth::backend::gpu {
 /// part's largest, and its bits. Grid (n_parts, capacity of rows) with
 /// n_parts = ceil(n_columns / ARGMAX_PART), 256 threads.
 /// argmax_f32: buffers: counts, parts, y [rows, 2]: the column, as a float, and the value of the
-/// row's largest. Grid (capacity of rows), 32 threads.
+/// row's largest; chosen u32 [rows]: the columns again, for the next step (kernels/embed.h).
+/// Grid (capacity of rows), 32 threads.
 struct ArgmaxParams {
   u32 n;
   u32 axis;  // of rows

@@ -25,13 +25,20 @@ void expect_same_bits(const Matrix& x, std::int64_t n_columns) {
                                          params, {params.n_parts, n_rows + 1}, {256}));
   const auto results = run_everywhere(
       call(KernelId::argmax_f32,
-           {counts(9, n_rows), parts[2], contents(std::vector<u32>(2 * (n_rows + 1), 7))}, params,
-           {n_rows + 1}, {32}));
+           {counts(9, n_rows), parts[2], contents(std::vector<u32>(2 * (n_rows + 1), 7)),
+            contents(std::vector<u32>(n_rows + 1, 7))},
+           params, {n_rows + 1}, {32}));
   const Matrix expected = graph::run_op(graph::Argmax{n_columns}, {}, {x}).value();
   auto bits = values<u32>(results[2]);
   EXPECT_EQ(std::vector(bits.end() - 2, bits.end()), (std::vector<u32>{7, 7}));
   bits.resize(bits.size() - 2);
   EXPECT_EQ(bits, values<u32>(contents(expected.data)));
+  std::vector<u32> chosen;
+  for (std::int64_t row = 0; row < x.rows; ++row) {
+    chosen.push_back(static_cast<u32>(expected.at(row, 0)));
+  }
+  chosen.push_back(7);
+  EXPECT_EQ(values<u32>(results[3]), chosen);
 }
 
 TEST(GpuArgmax, FindsTheLargestWhereverItIs) {
