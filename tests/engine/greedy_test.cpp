@@ -92,7 +92,8 @@ TEST_P(GreedyTest, SharesStepsWithSampledRequests) {
   auto second = shared->submit(request(11, 9));
   ASSERT_TRUE(first->next().has_value());
   auto third = shared->submit(sampled);
-  const auto alone = engine(*backend);
+  const auto processor = engine_backend(1);
+  const auto alone = engine(*processor);
   EXPECT_EQ(drain(*second), answer(*alone, request(11, 9)));
   EXPECT_EQ(drain(*third), answer(*alone, sampled));
   const auto expected = answer(*alone, request(5, 9));
