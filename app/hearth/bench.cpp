@@ -16,12 +16,14 @@
 #include "answer.h"
 #include "backend/reference/reference_backend.h"
 #include "base/assert.h"
+#include "base/checked.h"
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "commands.h"
 #include "draft_options.h"
 #include "engine/engine.h"
 #include "model_options.h"
+#include "parallel_decode.h"
 #include "printable.h"
 #include "quantiles.h"
 #include "run_report.h"
@@ -34,7 +36,8 @@ struct BenchOptions {
   DraftOptions draft;
   std::int64_t n_prompt = 512;
   std::int64_t n_decode = 128;
-  std::int64_t depth = 0;  // tokens before those
+  std::int64_t depth = 0;       // tokens before those
+  std::int64_t n_parallel = 1;  // sequences that decode in one step
   int n_rounds = 5;
   bool no_check = false;
   bool json = false;
@@ -50,8 +53,12 @@ constexpr std::string_view prose =
     "children walked across to school. Nobody was afraid yet. A flood, the old miller said, is "
     "like a guest who arrives early; one has to be polite and move the furniture. ";
 
-constexpr std::int64_t n_checked = 64;  // greedy tokens compared with the reference
+constexpr std::int64_t n_checked = 64;  // greedy tokens compared with the reference, at least
 constexpr std::int64_t n_check_prompt = 16;
+// Tokens with which each of several sequences begins, at least: those that begin alike would go on
+// alike, and choose the same experts.
+constexpr std::int64_t n_parallel_prompt = 4;
+constexpr std::int64_t max_parallel = 1024;
 constexpr double max_stream_spread = 0.2;  // beyond it, neighbours disturbed the run
 
 /// `n` tokens of prose, repeated as often as needed.
@@ -63,6 +70,23 @@ Result<std::vector<TokenId>> prose_tokens(const model::Model& model, std::int64_
     tokens.push_back(once[i % once.size()]);
   }
   return tokens;
+}
+
+/// `n` tokens for each sequence that decodes. Each begins elsewhere; where all places are taken,
+/// further ones take every second token, and so on.
+Result<std::vector<std::vector<TokenId>>> parallel_prompts(const model::Model& model,
+                                                           const BenchOptions& options,
+                                                           std::int64_t n) {
+  HEARTH_ASSIGN(const auto once, model.tokenizer().encode(prose));
+  HEARTH_ASSERT(!once.empty());
+  std::vector<std::vector<TokenId>> prompts(static_cast<std::size_t>(options.n_parallel));
+  for (std::size_t sequence = 0; sequence < prompts.size(); ++sequence) {
+    const std::size_t stride = 1 + sequence / once.size();
+    for (std::size_t i = 0; static_cast<std::int64_t>(i) < n; ++i) {
+      prompts[sequence].push_back(once[(sequence + i * stride) % once.size()]);
+    }
+  }
+  return prompts;
 }
 
 /// Greedy and without end, so that the number of steps is known.
@@ -79,28 +103,45 @@ Result<Answer> generate(engine::Engine& engine, std::vector<TokenId> prompt, std
                 nobody);
 }
 
-Result<std::vector<TokenId>> greedy_tokens(const model::Model& model, backend::Backend& backend,
-                                           DType kv_dtype) {
-  HEARTH_ASSIGN(
-      const auto engine,
-      engine::Engine::create(model, backend,
-                             {.context = n_check_prompt + n_checked + 1, .kv_dtype = kv_dtype}));
-  HEARTH_ASSIGN(auto prompt, prose_tokens(model, n_check_prompt));
-  HEARTH_ASSIGN(auto answer, generate(*engine, std::move(prompt), n_checked));
-  return std::move(answer.tokens);
+/// What is left of `n` for each sequence.
+std::int64_t share(std::int64_t n, const BenchOptions& options) {
+  return ceil_div(n, options.n_parallel);
+}
+
+/// Tokens that the check chooses for each sequence: some of them in steps in which all decode.
+std::int64_t checked_tokens(const BenchOptions& options) {
+  return std::max<std::int64_t>(share(n_checked, options), 2);
+}
+
+Result<std::vector<std::vector<TokenId>>> greedy_tokens(const model::Model& model,
+                                                        backend::Backend& backend,
+                                                        const BenchOptions& options) {
+  const std::int64_t n_prompt = share(n_check_prompt, options);
+  const std::int64_t n = checked_tokens(options);
+  HEARTH_ASSIGN(const auto engine,
+                engine::Engine::create(model, backend,
+                                       {.context = n_prompt + n,
+                                        .max_sequences = options.n_parallel,
+                                        .max_rows = options.n_parallel * n_prompt,
+                                        .kv_dtype = options.model.kv_dtype}));
+  HEARTH_ASSIGN(auto prompts, parallel_prompts(model, options, n_prompt));
+  HEARTH_ASSIGN(auto answers, decode_in_parallel(*engine, std::move(prompts), n));
+  return std::move(answers.tokens);
 }
 
 /// A backend whose tokens are wrong may not be timed. Errors: internal.
-Result<void> check_against_reference(const OpenModel& open, DType kv_dtype) {
+Result<void> check_against_reference(const OpenModel& open, const BenchOptions& options) {
   const auto reference = backend::make_reference_backend();
-  HEARTH_ASSIGN(const auto expected, greedy_tokens(*open.model, *reference, kv_dtype));
-  HEARTH_ASSIGN(const auto found, greedy_tokens(*open.model, *open.backend, kv_dtype));
-  const auto differ = std::mismatch(expected.begin(), expected.end(), found.begin(), found.end());
-  if (differ.first != expected.end()) {
-    return fail(ErrorCode::internal,
-                "token {} of a greedy answer differs from the reference's, so there is nothing to "
-                "time",
-                differ.first - expected.begin());
+  HEARTH_ASSIGN(const auto expected, greedy_tokens(*open.model, *reference, options));
+  HEARTH_ASSIGN(const auto found, greedy_tokens(*open.model, *open.backend, options));
+  for (std::size_t sequence = 0; sequence < expected.size(); ++sequence) {
+    const auto [wanted, is] = std::ranges::mismatch(expected[sequence], found[sequence]);
+    if (wanted != expected[sequence].end()) {
+      return fail(ErrorCode::internal,
+                  "token {} of greedy answer {} differs from the reference's, so there is nothing "
+                  "to time",
+                  wanted - expected[sequence].begin(), sequence);
+    }
   }
   return {};
 }
@@ -119,33 +160,65 @@ struct Samples {
   }
 };
 
-/// Decode sees half of its own length on average, beside what was there before.
-std::int64_t bytes_per_token(const plan::StepCost& cost, const BenchOptions& options) {
-  return cost.bytes(1, options.depth + options.n_decode / 2);
-}
-
-/// What a step of one row is made of.
-struct TokenCost {
+/// What a step in which all sequences decode is made of.
+struct DecodeStep {
   std::int64_t bytes = 0;
   std::int64_t launches = 0;
 };
 
-Result<Samples> measure(const OpenModel& open, const BenchOptions& options, TokenCost& token,
+Result<DecodeStep> decode_step(engine::Runner& runner, const BenchOptions& options) {
+  const std::int64_t n = options.n_parallel;
+  HEARTH_ASSIGN(const auto cost, runner.cost(n, n));
+  HEARTH_ASSIGN(const auto launches, runner.kernels(n, n));
+  // Decode sees half of its own length on average, beside what was there before.
+  return DecodeStep{.bytes = cost.bytes(n, options.depth + options.n_decode / 2),
+                    .launches = static_cast<std::int64_t>(launches.size())};
+}
+
+/// Tokens before the decode of each sequence.
+std::int64_t n_before_decode(const BenchOptions& options) {
+  return std::max(options.depth, options.n_parallel > 1 ? n_parallel_prompt : 1);
+}
+
+/// For prefill and decode, and what sequences choose while others read their prompts.
+engine::EngineOptions engine_options(const OpenModel& open, const BenchOptions& options) {
+  const std::int64_t before = n_before_decode(options);
+  // Prompts have half of the rows at least.
+  const std::int64_t max_rows = std::max(open.backend->prompt_rows(), 2 * options.n_parallel);
+  const std::int64_t lead =
+      parallel_lead(before, options.n_parallel, max_rows, 1 + max_draft_depth(options.draft));
+  return {.context = std::max(options.n_prompt + 1, before + lead + options.n_decode + 1),
+          .max_sequences = options.n_parallel,
+          .max_rows = max_rows,
+          .kv_dtype = options.model.kv_dtype};
+}
+
+/// The processor's memory is taken when it is written to, so an engine may open with more than
+/// there is. Errors: out_of_memory.
+Result<void> check_memory(engine::Engine& engine, std::int64_t free_bytes) {
+  const auto use = engine.runner().memory();
+  const std::int64_t sum = use.weight_bytes + use.kv_bytes + use.state_bytes + use.workspace_bytes;
+  if (sum > free_bytes) {
+    return fail(ErrorCode::out_of_memory,
+                "{} sequences of {} tokens take {} bytes of memory: weights {}, keys and values "
+                "{}, recurrent state {}; there are {}",
+                engine.max_sequences(), engine.context(), sum, use.weight_bytes, use.kv_bytes,
+                use.state_bytes, free_bytes);
+  }
+  return {};
+}
+
+Result<Samples> measure(const OpenModel& open, const BenchOptions& options, DecodeStep& step,
                         Console& console) {
   const auto& model = *open.model;
-  HEARTH_ASSIGN(
-      const auto opened,
-      open_engine(open, options.draft,
-                  {.context = std::max(options.n_prompt + 1, options.depth + options.n_decode + 2),
-                   .kv_dtype = options.model.kv_dtype}));
+  const std::int64_t free_bytes = open.backend->free_memory();
+  HEARTH_ASSIGN(const auto opened, open_engine(open, options.draft, engine_options(open, options)));
   const auto& engine = opened.engine;
-  HEARTH_ASSIGN(const auto cost, engine->runner().cost(1, 1));
-  token.bytes = bytes_per_token(cost, options);
-  HEARTH_ASSIGN(const auto launches, engine->runner().kernels(1, 1));
-  token.launches = static_cast<std::int64_t>(launches.size());
+  HEARTH_TRY(check_memory(*engine, free_bytes));
+  HEARTH_ASSIGN(step, decode_step(engine->runner(), options));
   HEARTH_ASSIGN(const auto prompt, prose_tokens(model, options.n_prompt));
   HEARTH_ASSIGN(const auto before_decode,
-                prose_tokens(model, std::max<std::int64_t>(options.depth, 1)));
+                parallel_prompts(model, options, n_before_decode(options)));
   HEARTH_ASSIGN(const auto stream, open.backend->read_stream());
   HEARTH_TRY(stream->measure());
 
@@ -153,15 +226,16 @@ Result<Samples> measure(const OpenModel& open, const BenchOptions& options, Toke
   for (int round = 0; round <= options.n_rounds; ++round) {
     HEARTH_ASSIGN(const auto prefill, generate(*engine, prompt, 1));
     HEARTH_ASSIGN(const double before, stream->measure());
-    HEARTH_ASSIGN(const auto decode, generate(*engine, before_decode, options.n_decode));
+    HEARTH_ASSIGN(const auto decode, decode_in_parallel(*engine, before_decode, options.n_decode));
     HEARTH_ASSIGN(const double after, stream->measure());
     if (round == 0) {
       continue;  // warm-up: page cache, plans, clocks
     }
     samples.prefill.push_back(prefill.timings.prompt_speed());
-    samples.decode.push_back(decode.timings.generation_speed());
+    samples.decode.push_back(decode.speed());
     samples.stream.insert(samples.stream.end(), {before, after});
-    samples.fraction.push_back(samples.decode.back() * static_cast<double>(token.bytes) /
+    const double steps_per_s = decode.speed() / static_cast<double>(options.n_parallel);
+    samples.fraction.push_back(steps_per_s * static_cast<double>(step.bytes) /
                                ((before + after) / 2));
     samples.speculation = to_json(engine->speculation());
     if (console.talk_is_terminal) {
@@ -186,20 +260,21 @@ void print_line(std::ostream& out, std::string_view label, const std::vector<dou
 }
 
 void print(const OpenModel& open, const BenchOptions& options, const Samples& samples,
-           const TokenCost& token, Console& console) {
+           const DecodeStep& step, Console& console) {
   if (options.json) {
     const nlohmann::ordered_json json{
         {"model", replace_invalid_utf8(open.model->name())},
         {"device", open.device()},
         {"rounds", options.n_rounds},
-        {"checked_tokens", options.no_check ? 0 : n_checked},
+        {"checked_tokens", options.no_check ? 0 : options.n_parallel * checked_tokens(options)},
         {"n_prompt", options.n_prompt},
         {"n_decode", options.n_decode},
         {"depth", options.depth},
+        {"parallel", options.n_parallel},
         {"prefill_tokens_per_s", quantiles_json(quantiles_of(samples.prefill))},
         {"decode_tokens_per_s", quantiles_json(quantiles_of(samples.decode))},
-        {"bytes_per_token", token.bytes},
-        {"launches_per_token", token.launches},
+        {"bytes_per_step", step.bytes},
+        {"launches_per_step", step.launches},
         {"read_stream_bytes_per_s", quantiles_json(quantiles_of(samples.stream))},
         {"read_stream_spread", samples.stream_spread()},
         {"decode_fraction_of_stream", quantiles_json(quantiles_of(samples.fraction))},
@@ -211,10 +286,11 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
                   options.n_rounds);
     print_line(out, format("prefill {}", options.n_prompt), samples.prefill, 1, "tokens/s");
     const auto depth = options.depth == 0 ? "" : format(" at {}", options.depth);
-    print_line(out, format("decode {}{}", options.n_decode, depth), samples.decode, 1, "tokens/s");
-    out << format("{:<16}{:>10.2f} MB\n", "bytes per token",
-                  static_cast<double>(token.bytes) / 1e6);
-    out << format("{:<16}{:>10}\n", "launches", token.launches);
+    const auto times = options.n_parallel == 1 ? "" : format("{} x ", options.n_parallel);
+    print_line(out, format("decode {}{}{}", times, options.n_decode, depth), samples.decode, 1,
+               "tokens/s");
+    out << format("{:<16}{:>10.2f} MB\n", "bytes per step", static_cast<double>(step.bytes) / 1e6);
+    out << format("{:<16}{:>10}\n", "launches", step.launches);
     print_line(out, "read stream", samples.stream, 1e-9, "GB/s");
     print_line(out, "of the stream", samples.fraction, 100, "%");
     if (const auto& drafts = samples.speculation; !drafts.is_null()) {
@@ -235,13 +311,14 @@ Result<int> bench(const BenchOptions& options, Console& console) {
   HEARTH_ASSIGN(const auto open, open_model_with_head(options.model, options.draft));
   if (!options.no_check) {
     if (console.talk_is_terminal) {
-      console.talk << format("comparing {} tokens with the reference\n", n_checked);
+      console.talk << format("comparing {} tokens with the reference\n",
+                             options.n_parallel * checked_tokens(options));
     }
-    HEARTH_TRY(check_against_reference(open, options.model.kv_dtype));
+    HEARTH_TRY(check_against_reference(open, options));
   }
-  TokenCost token;
-  HEARTH_ASSIGN(const auto samples, measure(open, options, token, console));
-  print(open, options, samples, token, console);
+  DecodeStep step;
+  HEARTH_ASSIGN(const auto samples, measure(open, options, step, console));
+  print(open, options, samples, step, console);
   return 0;
 }
 
@@ -258,6 +335,10 @@ Action declare_bench(CLI::App& app) {
       ->capture_default_str();
   app.add_option("-d,--depth", options->depth, "Tokens that are there before the decode")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
+      ->capture_default_str();
+  app.add_option("--parallel", options->n_parallel,
+                 "Sequences that decode in the same steps, each with caches of its own")
+      ->check(CLI::Range(std::int64_t{1}, max_parallel))
       ->capture_default_str();
   app.add_option("-r,--rounds", options->n_rounds, "Rounds that count, after one that does not")
       ->check(CLI::Range(1, 1000))

@@ -18,6 +18,10 @@ constexpr const char* automatic = "auto";
 
 }  // namespace
 
+std::int64_t max_draft_depth(const DraftOptions& options) {
+  return options.depth.value_or(max_adaptive_depth);
+}
+
 void add_draft_options(CLI::App& app, DraftOptions& options) {
   app.add_option(
       "--draft-model", options.model,
@@ -53,8 +57,7 @@ Result<OpenEngine> open_engine(const OpenModel& open, const DraftOptions& draft,
                                engine::EngineOptions options) {
   OpenEngine opened;
   std::unique_ptr<engine::Drafter> drafter;
-  options.speculation = {.max_depth = draft.depth.value_or(max_adaptive_depth),
-                         .is_adaptive = !draft.depth};
+  options.speculation = {.max_depth = max_draft_depth(draft), .is_adaptive = !draft.depth};
   if (draft.model.empty() && open.model->mtp() == nullptr && draft.depth.value_or(0) > 0) {
     return fail(ErrorCode::invalid_argument,
                 "--draft-depth {}: {} has no MTP head to guess with, expected --draft-model",

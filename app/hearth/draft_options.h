@@ -21,6 +21,9 @@ struct DraftOptions {
   std::optional<std::int64_t> depth;  // guesses per step; nullopt: as many as gain time
 };
 
+/// Guesses per step, at most.
+std::int64_t max_draft_depth(const DraftOptions& options);
+
 /// Adds --draft-model and --draft-depth. `options` must outlive `app`.
 void add_draft_options(CLI::App& app, DraftOptions& options);
 

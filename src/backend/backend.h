@@ -17,17 +17,37 @@
 
 namespace hearth::backend {
 
+/// Steps of one plan on a device that is given the next before it has done the last, so that it
+/// need not wait for the host. One thread at a time.
+class StepQueue {
+ public:
+  virtual ~StepQueue() = default;
+
+  /// Starts a step. At most two may be under way; the second has the sequences of the first, whose
+  /// tokens it may take (StepView::token_sources). Allocates nothing after the first two. Errors:
+  /// as run().
+  virtual Result<void> start(const graph::StepView& step) = 0;
+  /// The result of the first step that is under way, valid until the next but one is started. While
+  /// one is, nothing else may be run in the session. Errors: as run(); results of steps behind one
+  /// that failed mean nothing.
+  virtual Result<std::span<const float>> finish() = 0;
+};
+
 /// A plan made ready to run: launches bound to kernels, weights and workspace. One thread at a
 /// time.
 class Executable {
  public:
   virtual ~Executable() = default;
 
-  /// Runs one step and returns its logits [n_logit_rows, vocab] in host memory, valid until the
-  /// next run. `step` holds at most the plan's row bucket; token ids, positions and blocks are
-  /// within range (the engine checks). Allocates nothing. Errors: internal when the device failed;
-  /// if it is lost, the next run opens it anew, with caches that hold nothing.
+  /// Runs one step and returns the result of the plan, logits [n_logit_rows, vocab] or what was
+  /// recorded behind them, in host memory, valid until the next run. `step` holds at most the
+  /// plan's row bucket; token ids, positions and blocks are within range (the engine checks).
+  /// Allocates nothing. Errors: internal when the device failed; if it is lost, the next run opens
+  /// it anew, with caches that hold nothing.
   virtual Result<std::span<const float>> run(const graph::StepView& step) = 0;
+
+  /// The same steps, started ahead; nullptr where a device has nothing of that.
+  [[nodiscard]] virtual StepQueue* queue() { return nullptr; }
 
   /// What a run starts, in order, by name: kernels on a GPU, elsewhere launches of the plan.
   [[nodiscard]] virtual std::vector<std::string_view> kernels() const = 0;

@@ -12,6 +12,13 @@
 #include "engine/what_fits.h"
 
 namespace hearth::engine {
+namespace {
+
+bool takes_largest(const Sequence* sequence) {
+  return sampling::takes_largest(sequence->request.sampling);
+}
+
+}  // namespace
 
 TokenStream::TokenStream(TokenStream&& other) noexcept
     : engine_(std::exchange(other.engine_, nullptr)), id_(other.id_) {}
@@ -139,9 +146,11 @@ Result<bool> Engine::step() {
     }
   }
   if (running.empty()) {
+    abandon_started_steps();
     return false;
   }
-  if (auto done = run_step(running); !done) {
+  if (auto done = run(running); !done) {
+    abandon_started_steps();
     for (auto* sequence : running) {
       sequence->error = done.error();
       finish(*sequence);
@@ -184,6 +193,21 @@ std::int64_t Engine::longest(const Sequence& sequence) const {
   return n_prompt + (wanted < 0 ? room : std::min(wanted, room));
 }
 
+Result<void> Engine::run(const std::vector<Sequence*>& running) {
+  HEARTH_ASSIGN(auto* queue, queue_for(running));
+  if (started_.empty()) {
+    if (queue == nullptr) {
+      return run_step(running);
+    }
+    HEARTH_TRY(start_step(*queue, running));
+  }
+  // While the host takes these tokens, the device chooses the next.
+  if (queue != nullptr && go_on(running)) {
+    HEARTH_TRY(start_step(*queue, running));
+  }
+  return take_started_step();
+}
+
 Result<void> Engine::run_step(const std::vector<Sequence*>& running) {
   HEARTH_TRY(speculation_.draft(running));
   std::vector<std::int64_t> pending;
@@ -197,14 +221,85 @@ Result<void> Engine::run_step(const std::vector<Sequence*>& running) {
     add_rows(*running[i], rows[i]);
   }
   const auto start = std::chrono::steady_clock::now();
-  HEARTH_ASSIGN(auto logits, runner_->run(step_block_.view()));
+  HEARTH_ASSIGN(const auto computed, run_step_block(running));
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  std::size_t n_taken = 0;
   for (std::size_t i = 0; i < running.size(); ++i) {
-    const std::int64_t n_taken = take_rows(*running[i], rows[i], logits);
-    logits = logits.subspan(static_cast<std::size_t>(n_taken * model_.params().vocab));
+    n_taken += take_rows(*running[i], rows[i], computed, n_taken);
   }
   speculation_.record_step(time.count());
   return speculation_.follow(running);
+}
+
+Result<Engine::LogitRows> Engine::run_step_block(std::span<Sequence* const> running) {
+  LogitRows computed;
+  if (std::ranges::all_of(running, takes_largest)) {
+    HEARTH_ASSIGN(computed.largest, runner_->run_argmax(step_block_.view()));
+  } else {
+    HEARTH_ASSIGN(computed.logits, runner_->run(step_block_.view()));
+  }
+  return computed;
+}
+
+Result<backend::StepQueue*> Engine::queue_for(std::span<Sequence* const> running) {
+  const auto is_plain = [](const Sequence* sequence) {
+    return takes_largest(sequence) && sequence->is_decoding();
+  };
+  if (speculation_.max_depth() > 0 || !std::ranges::all_of(running, is_plain)) {
+    return nullptr;
+  }
+  return runner_->argmax_queue(std::ssize(running), std::ssize(running));
+}
+
+Result<void> Engine::start_step(backend::StepQueue& queue, std::span<Sequence* const> running) {
+  const std::size_t n_before = started_.size();  // steps whose tokens are not known
+  std::vector<SequenceId> ids;
+  step_block_.clear();
+  for (const auto* sequence : running) {
+    const auto index = step_block_.add_sequence(sequence->block_table, sequence->state_slot);
+    step_block_.add_row(index,
+                        {.token = sequence->tokens.back(),
+                         .token_source = n_before == 0 ? -1 : index,
+                         .position = static_cast<std::int64_t>(sequence->n_computed + n_before),
+                         .wants_logits = true,
+                         .state_target = sequence->state_slot});
+    ids.push_back(sequence->id);
+  }
+  HEARTH_TRY(queue.start(step_block_.view()));
+  queue_ = &queue;
+  started_.push_back(std::move(ids));
+  return {};
+}
+
+bool Engine::go_on(std::span<Sequence* const> running) const {
+  return std::ranges::equal(running, started_.front(), {}, &Sequence::id) &&
+         std::ranges::all_of(running, [](const Sequence* sequence) {
+           return std::ssize(sequence->tokens) + 1 < sequence->limit;
+         });
+}
+
+Result<void> Engine::take_started_step() {
+  const auto ids = std::move(started_.front());
+  started_.pop_front();
+  HEARTH_ASSIGN(const auto result, queue_->finish());
+  const LogitRows computed{.largest = argmax_rows(result)};
+  std::size_t row = 0;  // both are in order of arrival
+  for (const auto& sequence : sequences_) {
+    while (row < ids.size() && ids[row] < sequence->id) {
+      ++row;
+    }
+    if (row < ids.size() && ids[row] == sequence->id && sequence->is_running()) {
+      ++sequence->n_computed;
+      choose_token(*sequence, computed, row);
+    }
+  }
+  return {};
+}
+
+void Engine::abandon_started_steps() {
+  for (; !started_.empty(); started_.pop_front()) {
+    (void)queue_->finish();  // nobody waits for what it says
+  }
 }
 
 void Engine::add_rows(const Sequence& sequence, std::int64_t n_rows) {
@@ -224,18 +319,16 @@ void Engine::add_rows(const Sequence& sequence, std::int64_t n_rows) {
   }
 }
 
-std::int64_t Engine::take_rows(Sequence& sequence, std::int64_t n_rows,
-                               std::span<const float> logits) {
+std::size_t Engine::take_rows(Sequence& sequence, std::int64_t n_rows, const LogitRows& computed,
+                              std::size_t first) {
   const std::int64_t n_tokens = std::min(n_rows, sequence.n_pending());
   sequence.n_computed += static_cast<std::size_t>(n_tokens);
   if (sequence.n_pending() > 0) {
     return 0;
   }
-  const auto vocab = static_cast<std::size_t>(model_.params().vocab);
-  const auto n_usable = static_cast<std::size_t>(model_.n_usable_tokens());
   const auto drafts = std::exchange(sequence.drafts, {});
   const auto n_checked = static_cast<std::size_t>(n_rows - n_tokens);
-  choose_token(sequence, logits.first(n_usable));
+  choose_token(sequence, computed, first);
   std::size_t n_accepted = 0;
   while (n_accepted < n_checked && sequence.is_running() &&
          sequence.tokens.back() == drafts[n_accepted]) {
@@ -243,21 +336,33 @@ std::int64_t Engine::take_rows(Sequence& sequence, std::int64_t n_rows,
     std::swap(sequence.state_slot, sequence.spare_slots[n_accepted]);
     ++sequence.n_computed;
     ++n_accepted;
-    choose_token(sequence, logits.subspan(n_accepted * vocab, n_usable));
+    choose_token(sequence, computed, first + n_accepted);
   }
   speculation_.record_guesses(static_cast<std::int64_t>(n_checked),
                               static_cast<std::int64_t>(n_accepted));
-  return 1 + static_cast<std::int64_t>(n_checked);
+  return 1 + n_checked;
 }
 
-void Engine::choose_token(Sequence& sequence, std::span<const float> logits) {
+Result<sampling::Choice> Engine::choice_for(const Sequence& sequence, const LogitRows& computed,
+                                            std::size_t row) {
+  const auto position = static_cast<std::int64_t>(sequence.tokens.size());
+  if (!computed.largest.empty()) {
+    const graph::ArgmaxRow& largest = computed.largest[row];
+    return sampling::choose_largest({largest.value, largest.column()}, position);
+  }
+  const auto vocab = static_cast<std::size_t>(model_.params().vocab);
+  const auto n_usable = static_cast<std::size_t>(model_.n_usable_tokens());
+  return sampler_.sample(sequence.request.sampling, computed.logits.subspan(row * vocab, n_usable),
+                         sequence.history(), position);
+}
+
+void Engine::choose_token(Sequence& sequence, const LogitRows& computed, std::size_t row) {
   const auto& request = sequence.request;
   if (request.max_tokens == 0) {
     sequence.finished = FinishReason::max_tokens;
     return finish(sequence);
   }
-  const auto choice = sampler_.sample(request.sampling, logits, sequence.history(),
-                                      static_cast<std::int64_t>(sequence.tokens.size()));
+  const auto choice = choice_for(sequence, computed, row);
   if (!choice) {
     sequence.error = choice.error();
     return finish(sequence);
@@ -290,6 +395,9 @@ void Engine::finish(Sequence& sequence) {
 void Engine::cancel(SequenceId id) {
   finish(*find(id));
   std::erase_if(sequences_, [id](const auto& sequence) { return sequence->id == id; });
+  if (std::ranges::none_of(sequences_, [](const auto& each) { return each->is_running(); })) {
+    abandon_started_steps();
+  }
 }
 
 Sequence* Engine::find(SequenceId id) {

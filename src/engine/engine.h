@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -72,11 +73,13 @@ class Engine {
   /// parameters out of range.
   Result<TokenStream> submit(Request request);
 
-  /// Runs one step for everyone that can run. False when there was nothing to do.
+  /// Runs one step for everyone that can run. False when there was nothing to do. The device may
+  /// then be at the next one already.
   /// Errors: the device failed; every running sequence has then ended with that error.
   Result<bool> step();
 
   [[nodiscard]] std::int64_t context() const { return options_.context; }
+  [[nodiscard]] std::int64_t max_sequences() const { return options_.max_sequences; }
   [[nodiscard]] std::int64_t n_free_blocks() const { return blocks_.n_free(); }
   [[nodiscard]] std::int64_t n_free_state_slots() const { return state_slots_.n_free(); }
   [[nodiscard]] Runner& runner() { return *runner_; }
@@ -92,14 +95,35 @@ class Engine {
   void admit_waiting();
   /// Tokens of prompt and answer together, at most.
   [[nodiscard]] std::int64_t longest(const Sequence& sequence) const;
+  Result<void> run(const std::vector<Sequence*>& running);
   Result<void> run_step(const std::vector<Sequence*>& running);
   /// Puts the next n_rows tokens of the sequence, the guesses behind them included, into the step.
   void add_rows(const Sequence& sequence, std::int64_t n_rows);
-  /// Takes what the step has computed for those rows. `logits` begins with those of the sequence's
-  /// last token and guesses, as far as they were among the rows. Returns how many logit rows those
-  /// were.
-  std::int64_t take_rows(Sequence& sequence, std::int64_t n_rows, std::span<const float> logits);
-  void choose_token(Sequence& sequence, std::span<const float> logits);
+  /// What a step has computed for its logit rows: logits, or the largest of each row alone.
+  struct LogitRows {
+    std::span<const float> logits;  // [rows, vocab]
+    std::span<const graph::ArgmaxRow> largest;
+  };
+  Result<LogitRows> run_step_block(std::span<Sequence* const> running);
+
+  /// Where the next step of these can be started ahead: all are greedy and decode, and nothing is
+  /// guessed. nullptr otherwise, and where the device has nothing of that.
+  Result<backend::StepQueue*> queue_for(std::span<Sequence* const> running);
+  /// Starts it, with the tokens that are known or those that the step under way chooses.
+  Result<void> start_step(backend::StepQueue& queue, std::span<Sequence* const> running);
+  /// Whether these are the sequences of the step under way, and none ends with its token for sure.
+  [[nodiscard]] bool go_on(std::span<Sequence* const> running) const;
+  /// Takes what the first step under way has computed; of sequences that have ended, nothing.
+  Result<void> take_started_step();
+  void abandon_started_steps();
+  /// Takes what the step has computed for those rows. The `first` of `computed` is that of the
+  /// sequence's last token, if it was among the rows; its guesses follow. Returns how many logit
+  /// rows those were.
+  std::size_t take_rows(Sequence& sequence, std::int64_t n_rows, const LogitRows& computed,
+                        std::size_t first);
+  void choose_token(Sequence& sequence, const LogitRows& computed, std::size_t row);
+  Result<sampling::Choice> choice_for(const Sequence& sequence, const LogitRows& computed,
+                                      std::size_t row);
   void finish(Sequence& sequence);
   void cancel(SequenceId id);
   [[nodiscard]] Sequence* find(SequenceId id);
@@ -113,6 +137,8 @@ class Engine {
   SlotPool state_slots_;
   sampling::Sampler sampler_;
   StepBlock step_block_;
+  backend::StepQueue* queue_ = nullptr;               // of the steps under way
+  std::deque<std::vector<SequenceId>> started_;       // for each, whose rows it has
   std::vector<std::unique_ptr<Sequence>> sequences_;  // in order of arrival
   std::int64_t next_id_ = 0;
 };

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/bytes.h"
 #include "base/fail.h"
+#include "graph/builder.h"
 
 namespace hearth::engine {
 namespace {
@@ -20,6 +22,12 @@ constexpr std::array<std::int64_t, 22> bucket_sizes{
 std::int64_t row_bucket(std::int64_t n, std::int64_t limit) {
   const auto* size = std::lower_bound(bucket_sizes.begin(), bucket_sizes.end(), n);
   return size == bucket_sizes.end() ? limit : std::min(*size, limit);
+}
+
+std::span<const graph::ArgmaxRow> argmax_rows(std::span<const float> result) {
+  constexpr std::size_t row_numbers = sizeof(graph::ArgmaxRow) / sizeof(float);
+  return {as_array<const graph::ArgmaxRow>(as_byte_array(result.data())),
+          result.size() / row_numbers};
 }
 
 graph::CacheDescs cache_descs(const model::Model& model, const RunnerOptions& options) {
@@ -46,9 +54,11 @@ Result<std::unique_ptr<Runner>> Runner::create(const model::Model& model, backen
     }
     const auto& weights = backend.makes_weights() ? model.weights() : runner->loaded_.table();
     HEARTH_ASSIGN(runner->session_, backend.open(weights, caches));
+    // The larger first: a workspace that grows is there twice on a device.
+    HEARTH_TRY(runner->bucket_for(Part::trunk_argmax, options.max_rows, options.max_logit_rows));
     HEARTH_TRY(runner->bucket_for(Part::trunk, options.max_rows, options.max_logit_rows));
     if (runner->has_mtp()) {
-      HEARTH_TRY(runner->bucket_for(Part::mtp, options.max_rows, options.max_logit_rows));
+      HEARTH_TRY(runner->bucket_for(Part::mtp_argmax, options.max_rows, options.max_logit_rows));
       HEARTH_TRY(runner->bucket_for(Part::mtp_reading, options.max_rows, 1));
     }
   } catch (const std::bad_alloc&) {
@@ -71,15 +81,29 @@ Result<std::span<const float>> Runner::run(const graph::StepView& step) {
   return run(Part::trunk, step);
 }
 
+Result<std::span<const graph::ArgmaxRow>> Runner::run_argmax(const graph::StepView& step) {
+  return run_argmax(Part::trunk_argmax, step);
+}
+
 Result<std::span<const float>> Runner::run_mtp(const graph::StepView& step) {
   HEARTH_ASSERT(has_mtp());
   return run(Part::mtp, step);
+}
+
+Result<std::span<const graph::ArgmaxRow>> Runner::run_mtp_argmax(const graph::StepView& step) {
+  HEARTH_ASSERT(has_mtp());
+  return run_argmax(Part::mtp_argmax, step);
 }
 
 Result<void> Runner::run_mtp_reading(const graph::StepView& step) {
   HEARTH_ASSERT(has_mtp() && step.n_logit_rows() == 0);
   HEARTH_TRY(run(Part::mtp_reading, step));
   return {};
+}
+
+Result<backend::StepQueue*> Runner::argmax_queue(std::int64_t n_rows, std::int64_t n_logit_rows) {
+  HEARTH_ASSIGN(auto* compiled, bucket_for(Part::trunk_argmax, n_rows, n_logit_rows));
+  return compiled->executable->queue();
 }
 
 Result<std::span<const float>> Runner::run(Part part, const graph::StepView& step) {
@@ -89,30 +113,45 @@ Result<std::span<const float>> Runner::run(Part part, const graph::StepView& ste
   return compiled->executable->run(step);
 }
 
+Result<std::span<const graph::ArgmaxRow>> Runner::run_argmax(Part part,
+                                                             const graph::StepView& step) {
+  HEARTH_ASSIGN(const auto numbers, run(part, step));
+  return argmax_rows(numbers);
+}
+
 Result<plan::StepCost> Runner::cost(std::int64_t n_rows, std::int64_t n_logit_rows) {
-  HEARTH_ASSIGN(auto* compiled, bucket_for(Part::trunk, n_rows, n_logit_rows));
+  HEARTH_ASSIGN(auto* compiled, bucket_for(Part::trunk_argmax, n_rows, n_logit_rows));
   return compiled->cost;
 }
 
 Result<std::vector<std::string_view>> Runner::kernels(std::int64_t n_rows,
                                                       std::int64_t n_logit_rows) {
-  HEARTH_ASSIGN(auto* compiled, bucket_for(Part::trunk, n_rows, n_logit_rows));
+  HEARTH_ASSIGN(auto* compiled, bucket_for(Part::trunk_argmax, n_rows, n_logit_rows));
   return compiled->executable->kernels();
 }
 
 Result<graph::Graph> Runner::record(Part part, graph::RowBucket bucket) const {
-  if (!has_mtp()) {
-    return model_.record(bucket);
-  }
   switch (part) {
     case Part::trunk:
-      return model_.mtp()->record_storing_trunk(model_.weights(), bucket);
+      return has_mtp() ? model_.mtp()->record_storing_trunk(model_.weights(), bucket)
+                       : model_.record(bucket);
     case Part::mtp:
       return model_.mtp()->record_mtp(model_.weights(), bucket);
+    case Part::trunk_argmax:
+      return with_argmax(record(Part::trunk, bucket));
+    case Part::mtp_argmax:
+      return with_argmax(record(Part::mtp, bucket));
     case Part::mtp_reading:
       break;
   }
   return model_.mtp()->record_mtp_reading(model_.weights(), bucket);
+}
+
+Result<graph::Graph> Runner::with_argmax(Result<graph::Graph> graph) const {
+  HEARTH_TRY(graph);
+  const graph::ValueId logits = graph->result;
+  graph::GraphBuilder g(model_.weights(), std::move(*graph));
+  return g.finish(graph::argmax(g, logits, model_.n_usable_tokens()));
 }
 
 Result<Runner::Compiled*> Runner::bucket_for(Part part, std::int64_t n_rows,

@@ -10,6 +10,7 @@
 
 #include "backend/backend.h"
 #include "graph/loaded_weights.h"
+#include "graph/ops/argmax.h"
 #include "model/model.h"
 
 namespace hearth::engine {
@@ -38,10 +39,17 @@ class Runner {
   /// has checked token ids, positions, blocks and the limits of RunnerOptions. Allocates only when
   /// a bucket is used for the first time.
   Result<std::span<const float>> run(const graph::StepView& step);
-  /// The same for a step of the MTP head.
+  /// The same step, of whose logits nothing but the largest of a usable token is wanted: the device
+  /// finds it, and no logits are copied. [n_logit_rows]
+  Result<std::span<const graph::ArgmaxRow>> run_argmax(const graph::StepView& step);
+  /// The same two for a step of the MTP head.
   Result<std::span<const float>> run_mtp(const graph::StepView& step);
+  Result<std::span<const graph::ArgmaxRow>> run_mtp_argmax(const graph::StepView& step);
   /// The head reads rows without guessing at what follows any: `step` has no logit rows.
   Result<void> run_mtp_reading(const graph::StepView& step);
+  /// The steps of run_argmax(), to be started before the one in front of them is done; nullptr
+  /// where a device has nothing of that. argmax_rows() reads what finish() gives.
+  Result<backend::StepQueue*> argmax_queue(std::int64_t n_rows, std::int64_t n_logit_rows);
 
   /// See backend::Session::copy_state().
   void copy_state(std::int64_t from, std::int64_t to) { session_->copy_state(from, to); }
@@ -50,7 +58,7 @@ class Runner {
   [[nodiscard]] backend::MemoryUse memory() const;
   /// One line for people: how the weights lie in memory, and why.
   [[nodiscard]] std::string layout() const { return session_->description(); }
-  /// What a step of `n_rows` rows, all with logits or only one, costs.
+  /// What a greedy step of `n_rows` rows, all with logits or only one, costs.
   Result<plan::StepCost> cost(std::int64_t n_rows, std::int64_t n_logit_rows);
   /// What such a step starts, by name. See backend::Executable::kernels().
   Result<std::vector<std::string_view>> kernels(std::int64_t n_rows, std::int64_t n_logit_rows);
@@ -59,7 +67,7 @@ class Runner {
   [[nodiscard]] bool has_mtp() const { return options_.n_stored_rows > 0; }
 
  private:
-  enum class Part { trunk, mtp, mtp_reading };
+  enum class Part { trunk, trunk_argmax, mtp, mtp_argmax, mtp_reading };
   struct Key {
     Part part;
     graph::RowBucket bucket;
@@ -78,7 +86,10 @@ class Runner {
 
   Result<Compiled*> bucket_for(Part part, std::int64_t n_rows, std::int64_t n_logit_rows);
   Result<std::span<const float>> run(Part part, const graph::StepView& step);
+  Result<std::span<const graph::ArgmaxRow>> run_argmax(Part part, const graph::StepView& step);
   [[nodiscard]] Result<graph::Graph> record(Part part, graph::RowBucket bucket) const;
+  /// Puts the search of the largest behind a graph that ends in logits.
+  [[nodiscard]] Result<graph::Graph> with_argmax(Result<graph::Graph> graph) const;
 
   const model::Model& model_;
   plan::Options plan_options_;
@@ -87,6 +98,9 @@ class Runner {
   std::unique_ptr<backend::Session> session_;
   std::map<Key, Compiled> buckets_;
 };
+
+/// The result of a plan that ends in argmax.
+std::span<const graph::ArgmaxRow> argmax_rows(std::span<const float> result);
 
 /// What a runner keeps from step to step.
 graph::CacheDescs cache_descs(const model::Model& model, const RunnerOptions& options);

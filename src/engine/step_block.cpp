@@ -6,6 +6,8 @@ namespace hearth::engine {
 
 void StepBlock::clear() {
   tokens_.clear();
+  token_sources_.clear();
+  has_sources_ = false;
   positions_.clear();
   sequences_.clear();
   logit_rows_.clear();
@@ -28,6 +30,8 @@ void StepBlock::add_row(std::int32_t sequence, const StepRow& row) {
     logit_rows_.push_back(static_cast<std::int32_t>(n_rows()));
   }
   tokens_.push_back(row.token);
+  token_sources_.push_back(row.token_source);
+  has_sources_ = has_sources_ || row.token_source >= 0;
   positions_.push_back(static_cast<std::int32_t>(row.position));
   sequences_.push_back(sequence);
   state_targets_.push_back(row.state_target);
@@ -47,6 +51,8 @@ graph::StepView StepBlock::view() {
               block_tables_.begin() + static_cast<std::ptrdiff_t>(i * stride));
   }
   return {.tokens = tokens_,
+          .token_sources = has_sources_ ? std::span<const std::int32_t>(token_sources_)
+                                        : std::span<const std::int32_t>(),
           .positions = positions_,
           .sequences = sequences_,
           .logit_rows = logit_rows_,

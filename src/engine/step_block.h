@@ -11,6 +11,7 @@ namespace hearth::engine {
 /// One row of a step; what a model does not have need not be named.
 struct StepRow {
   TokenId token{};
+  std::int32_t token_source = -1;  // instead: a logit row of the step before
   std::int64_t position = 0;
   bool wants_logits = false;
   std::int32_t state_target = 0;  // the slot in which the recurrent state after it goes
@@ -35,6 +36,8 @@ class StepBlock {
 
  private:
   std::vector<TokenId> tokens_;
+  std::vector<std::int32_t> token_sources_;
+  bool has_sources_ = false;
   std::vector<std::int32_t> positions_;
   std::vector<std::int32_t> sequences_;
   std::vector<std::int32_t> logit_rows_;

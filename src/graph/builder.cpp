@@ -20,11 +20,11 @@ ValueId GraphBuilder::add(AnyOp op, std::initializer_list<ValueId> inputs) {
   return output;
 }
 
-Result<Graph> GraphBuilder::finish(ValueId logits) {
+Result<Graph> GraphBuilder::finish(ValueId result) {
   if (fault_) {
     return Failure(*fault_);
   }
-  graph_.logits = logits;
+  graph_.result = result;
   return std::move(graph_);
 }
 

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 #include <optional>
+#include <utility>
 
 #include "base/result.h"
 #include "graph/graph.h"
@@ -17,14 +18,18 @@ class GraphBuilder {
     graph_.bucket = bucket;
   }
 
+  /// Goes on with a recorded graph.
+  GraphBuilder(const WeightTable& weights, Graph graph)
+      : weights_(weights), graph_(std::move(graph)) {}
+
   [[nodiscard]] RowBucket bucket() const { return graph_.bucket; }
   [[nodiscard]] const ValueDesc& desc(ValueId value) const { return graph_.values[index(value)]; }
 
   /// Appends `op`; the result has the shape that its shape rule gives.
   ValueId add(AnyOp op, std::initializer_list<ValueId> inputs);
 
-  /// The recorded graph, whose result is `logits`; or the first shape fault.
-  Result<Graph> finish(ValueId logits);
+  /// The recorded graph with its result; or the first shape fault.
+  Result<Graph> finish(ValueId result);
 
  private:
   const WeightTable& weights_;

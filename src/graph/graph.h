@@ -27,7 +27,7 @@ struct Graph {
   RowBucket bucket;
   std::vector<ValueDesc> values;  // by ValueId
   std::vector<Node> nodes;
-  ValueId logits{};  // [logit rows, vocab]
+  ValueId result{};  // logits [logit rows, vocab], unless more was recorded
 };
 
 /// One line per node: "%7 [rows 64, 576] = matmul(%6)".

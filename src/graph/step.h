@@ -16,7 +16,10 @@ inline constexpr int kv_block_tokens = 16;
 /// one sequence: a prompt chunk contributes many rows, a decoding sequence one, or several where
 /// guesses are checked. The rows of a sequence follow each other, in ascending position.
 struct StepView {
-  std::span<const TokenId> tokens;          // [n_rows]
+  std::span<const TokenId> tokens;  // [n_rows]
+  /// [n_rows]: the logit row of the step before whose largest is the token, or -1 for the one in
+  /// `tokens`. Empty but where that step is still under way (backend::StepQueue).
+  std::span<const std::int32_t> token_sources;
   std::span<const std::int32_t> positions;  // [n_rows], the token's index in its sequence
   std::span<const std::int32_t> sequences;  // [n_rows], index into the block tables
   /// [n_logit_rows], ascending: the rows whose logits are wanted.

@@ -16,7 +16,7 @@ struct Range {
   std::int64_t end;
 };
 
-/// Last launch that reads each value; the logits are read after the end.
+/// Last launch that reads each value; the result is read after the end.
 std::vector<std::size_t> last_reads(const Plan& plan) {
   std::vector<std::size_t> last(plan.values.size(), 0);
   for (std::size_t i = 0; i < plan.launches.size(); ++i) {
@@ -27,7 +27,7 @@ std::vector<std::size_t> last_reads(const Plan& plan) {
       last[graph::index(value)] = i;
     }
   }
-  last[graph::index(plan.logits)] = std::numeric_limits<std::size_t>::max();
+  last[graph::index(plan.result)] = std::numeric_limits<std::size_t>::max();
   return last;
 }
 

@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/format.h"
@@ -92,6 +93,13 @@ std::string list(const std::vector<graph::ValueId>& values) {
 
 }  // namespace
 
+std::int64_t ExpertCost::bytes(std::int64_t rows) const {
+  const auto n = static_cast<double>(n_experts);
+  const double n_read =
+      n * (1 - std::pow(1 - static_cast<double>(n_used) / n, static_cast<double>(rows)));
+  return std::llround(n_read * static_cast<double>(expert_bytes));
+}
+
 std::int64_t StepCost::bytes(std::int64_t rows, std::int64_t context) const {
   std::int64_t row_bytes = embed_row_bytes;
   for (const auto& layer : kv) {
@@ -108,7 +116,7 @@ std::int64_t StepCost::bytes(std::int64_t rows, std::int64_t context) const {
 
 Plan make_plan(const graph::Graph& graph, const graph::WeightTable& weights,
                const Options& options) {
-  Draft draft{graph.values, weights, graph.logits, {}};
+  Draft draft{graph.values, weights, graph.result, {}};
   for (const auto& node : graph.nodes) {
     draft.launches.emplace_back(OpLaunch{node.op, node.inputs, node.output});
   }
@@ -121,7 +129,7 @@ Plan make_plan(const graph::Graph& graph, const graph::WeightTable& weights,
     fuse_attention(draft);
     fuse_residuals(draft);
   }
-  Plan plan{graph.bucket, graph.values, std::move(draft.launches), {}, graph.logits, {}};
+  Plan plan{graph.bucket, graph.values, std::move(draft.launches), {}, graph.result, {}};
   plan.cost = count_cost(plan, weights, options.kv_dtype);
   plan.cost.arena_bytes = place_values(plan, options.merged_launches);
   return plan;

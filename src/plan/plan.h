@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,10 +28,9 @@ struct ExpertCost {
   std::int64_t n_used = 0;        // by each row
   std::int64_t expert_bytes = 0;  // of one expert
 
-  /// At most; rows that choose the same experts share them.
-  [[nodiscard]] std::int64_t bytes(std::int64_t rows) const {
-    return expert_bytes * std::min(n_experts, rows * n_used);
-  }
+  /// As expected of rows that choose independently, each expert equally often: one is left out by
+  /// all of them with probability (1 - n_used / n_experts)^rows.
+  [[nodiscard]] std::int64_t bytes(std::int64_t rows) const;
 };
 
 /// What one step costs, counted from the launches: independent of the machine, so tests can hold
@@ -48,7 +46,8 @@ struct StepCost {
 
   /// Bytes of weights, cache and state that a step of `rows` rows moves when each is a sequence of
   /// its own and stands after `context` keys, its own included: keys and values in sight are read,
-  /// the row's own written, and recurrent state is read and written.
+  /// the row's own written, and recurrent state is read and written. Of experts as many as are
+  /// expected.
   [[nodiscard]] std::int64_t bytes(std::int64_t rows, std::int64_t context) const;
 };
 
@@ -68,7 +67,7 @@ struct Plan {
   std::vector<graph::ValueDesc> values;
   std::vector<Launch> launches;
   std::vector<Placement> placements;  // by ValueId
-  graph::ValueId logits{};
+  graph::ValueId result{};
   StepCost cost;
 };
 

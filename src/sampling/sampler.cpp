@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "base/fail.h"
-#include "sampling/largest_logit.h"
 #include "sampling/random.h"
 #include "sampling/stages/all_stages.h"
 
@@ -14,15 +13,20 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-Failure not_a_number(std::span<const float> logits, std::int64_t position) {
-  const auto wrong = std::ranges::find_if(logits, [](float logit) { return !(logit < infinity); });
-  return fail(ErrorCode::internal, "position {}: the logit of token {} is {}, expected a number",
-              position, wrong - logits.begin(), *wrong);
+/// Minus infinity is a ban and passes; NaN and plus infinity are a computation gone wrong.
+Result<void> check_number(const LargestValue& largest, std::int64_t position) {
+  return largest.is_number() ? Result<void>()
+                             : fail(ErrorCode::internal,
+                                    "position {}: the logit of token {} is {}, expected a number",
+                                    position, largest.index, largest.value);
 }
 
-Failure nothing_left(std::int64_t position) {
-  return fail(ErrorCode::internal, "position {}: every token is banned (all logits are -infinity)",
-              position);
+bool edits_logits(const SamplingParams& params) {
+  return std::ranges::any_of(logit_stages, [&](const auto& stage) { return stage.acts(params); });
+}
+
+bool is_greedy(const SamplingParams& params) {
+  return params.temperature <= 0.0;
 }
 
 /// Inverts the cumulative distribution over ascending token ids at `uniform_number` in [0, 1).
@@ -43,33 +47,38 @@ Choice draw(Candidates& candidates, double uniform_number) {
 
 }  // namespace
 
+bool takes_largest(const SamplingParams& params) {
+  return is_greedy(params) && !edits_logits(params);
+}
+
+Result<Choice> choose_largest(const LargestValue& largest, std::int64_t position) {
+  HEARTH_TRY(check_number(largest, position));
+  if (largest.value == -infinity) {
+    return fail(ErrorCode::internal,
+                "position {}: every token is banned (all logits are -infinity)", position);
+  }
+  return Choice{.token = TokenId{static_cast<std::int32_t>(largest.index)}};
+}
+
 Sampler::Sampler(std::size_t n_vocab) : logits_(n_vocab), counter_(n_vocab), candidates_(n_vocab) {}
 
 Result<Choice> Sampler::sample(const SamplingParams& params, std::span<const float> logits,
                                const History& history, std::int64_t position) {
   HEARTH_ASSERT(logits.size() == logits_.size());
-  // Minus infinity is a ban and passes; NaN and plus infinity are a computation gone wrong.
-  LargestLogit largest = largest_logit(logits);
-  if (!largest.are_numbers) {
-    return not_a_number(logits, position);
-  }
+  LargestValue largest = largest_value(logits);
+  HEARTH_TRY(check_number(largest, position));
   std::span<const float> edited = logits;
-  if (std::ranges::any_of(logit_stages, [&](const auto& stage) { return stage.acts(params); })) {
+  if (edits_logits(params)) {
     std::ranges::copy(logits, logits_.begin());
     for (const LogitStage& stage : logit_stages) {
       stage.apply(params, history, counter_, logits_);
     }
     edited = logits_;
-    largest = largest_logit(edited);
-    if (!largest.are_numbers) {  // an edit of a huge logit has overflowed
-      return not_a_number(edited, position);
-    }
+    largest = largest_value(edited);  // an edit of a huge logit may overflow
   }
-  if (largest.logit == -infinity) {
-    return nothing_left(position);
-  }
-  if (params.temperature <= 0.0) {
-    return Choice{.token = TokenId{static_cast<std::int32_t>(largest.index)}};
+  HEARTH_ASSIGN(const Choice greedy, choose_largest(largest, position));
+  if (is_greedy(params)) {
+    return greedy;
   }
   candidates_.assign(edited);
   for (const CandidateStage& stage : candidate_stages) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/largest_value.h"
 #include "base/result.h"
 #include "base/token_id.h"
 #include "sampling/candidates.h"
@@ -23,6 +24,11 @@ struct Choice {
 
   bool operator==(const Choice&) const = default;
 };
+
+/// Whether choices need nothing of the logits but the largest: greedy ones from logits as they are.
+[[nodiscard]] bool takes_largest(const SamplingParams& params);
+/// What Sampler::sample() chooses then, from the largest of the logits; with the same errors.
+Result<Choice> choose_largest(const LargestValue& largest, std::int64_t position);
 
 /// Owns nothing but working memory (32 bytes for each token of the vocabulary), so one serves all
 /// sequences of a thread and a rolled-back draft leaves nothing to undo. One thread at a time.

@@ -253,8 +253,8 @@ class Measure(Files):
             self.assertLessEqual(quantiles["p10"], quantiles["median"])
             self.assertLessEqual(quantiles["median"], quantiles["p90"])
         weights = json.loads(hearth("show", TINY, "--json").out)["tensor_bytes"]
-        self.assertGreater(report["bytes_per_token"], weights / 2)
-        self.assertLess(report["bytes_per_token"], 2 * weights)
+        self.assertGreater(report["bytes_per_step"], weights / 2)
+        self.assertLess(report["bytes_per_step"], 2 * weights)
 
     def test_bench_decodes_behind_what_was_there_before(self):
         at = {}
@@ -262,14 +262,31 @@ class Measure(Files):
             outcome = hearth("bench", TINY, "-p", 8, "-n", 4, "-r", 1, "-d", depth, "--no-check", "--json")
             at[depth] = json.loads(outcome.out)
         self.assertEqual(at[20]["depth"], 20)
-        self.assertGreater(at[20]["bytes_per_token"], at[0]["bytes_per_token"])
+        self.assertGreater(at[20]["bytes_per_step"], at[0]["bytes_per_step"])
         self.assertGreater(at[20]["decode_tokens_per_s"]["median"], 0)
+
+    def test_bench_decodes_several_sequences_at_once(self):
+        reports = {}
+        for parallel in (1, 3):
+            outcome = hearth("bench", TINY, "-p", 8, "-n", 4, "-r", 1, "-d", 20, "--parallel", parallel, "--json")
+            self.assertEqual(outcome.code, 0, outcome.talk)
+            reports[parallel] = json.loads(outcome.out)
+            self.assertEqual(reports[parallel]["parallel"], parallel)
+            self.assertGreater(reports[parallel]["decode_tokens_per_s"]["median"], 0)
+            self.assertGreater(reports[parallel]["launches_per_step"], 0)
+        self.assertEqual(reports[3]["checked_tokens"], 3 * 22)
+        weights = json.loads(hearth("show", TINY, "--json").out)["tensor_bytes"]
+        more = reports[3]["bytes_per_step"] - reports[1]["bytes_per_step"]
+        self.assertGreater(more, 0, "three caches")
+        self.assertLess(more, weights, "the weights once")
 
     def test_bench_prints_for_people(self):
         outcome = hearth("bench", TINY, "-p", 8, "-n", 4, "-r", 1, "--no-check")
         self.assertEqual(outcome.code, 0, outcome.talk)
-        for word in ("prefill 8", "decode 4", "tokens/s", "bytes per token", "GB/s"):
+        for word in ("prefill 8", "decode 4", "tokens/s", "bytes per step", "GB/s"):
             self.assertIn(word, outcome.out)
+        outcome = hearth("bench", TINY, "-p", 8, "-n", 4, "-r", 1, "-d", 9, "--no-check", "--parallel", 2)
+        self.assertIn("decode 2 x 4 at 9", outcome.out)
 
     def test_perplexity_is_what_the_reference_finds(self):
         text = self.file("text.txt", ("the river and the " * 60).encode())
@@ -330,6 +347,11 @@ class Errors(Files):
         self.assert_one_line(hearth("run", TINY, "x", "--raw", "--stop", ""), 1, "--stop")
         self.assert_one_line(hearth("run", TINY, "x", "--temperature", "warm"), 2, "--temperature", "hearth run --help")
         self.assert_one_line(hearth("run", TINY, "x", "--nonsense"), 2, "--nonsense")
+        self.assert_one_line(hearth("bench", TINY, "--parallel", 1025), 2, "--parallel", "1024", "hearth bench --help")
+
+    def test_more_sequences_than_fit_into_memory_are_an_error(self):
+        outcome = hearth("bench", TINY, "--no-check", "--parallel", 1000, "-d", 1000000)
+        self.assert_one_line(outcome, 1, "KV cache", "of 1000 sequences")
         self.assert_one_line(hearth("dance"), 2, "'dance'", "perplexity")
 
     def test_an_empty_prompt_is_refused(self):

@@ -161,7 +161,7 @@ TEST_P(HiddenStates, BehindEachLayerAreThoseOfTransformers) {
     auto graph = *model->record({n, 1});
     const auto output = output_of(graph, model->weights(), layer);
     ASSERT_TRUE(output.has_value()) << "layer " << layer;
-    graph.logits = *output;
+    graph.result = *output;
     const auto session = *backend->open(model->weights(), {kv, states, {}});
     const auto executable =
         *session->compile(plan::make_plan(graph, model->weights(), backend->plan_options()));

@@ -45,7 +45,7 @@ std::vector<Lifetime> lifetimes(const Plan& plan) {
       all[graph::index(value)].end = i;
     }
   }
-  all[graph::index(plan.logits)].end = plan.launches.size();
+  all[graph::index(plan.result)].end = plan.launches.size();
   return all;
 }
 

@@ -52,6 +52,32 @@ TEST(Greedy, IgnoresTheTruncatingStages) {
             TokenId{4});
 }
 
+TEST(Greedy, NeedsNothingButTheLargestUnlessLogitsAreEdited) {
+  EXPECT_TRUE(takes_largest({.temperature = 0}));
+  EXPECT_TRUE(takes_largest({.temperature = -1, .top_k = 3, .top_p = 0.1, .typical_p = 0.5}));
+  EXPECT_FALSE(takes_largest({.temperature = 0.1}));
+  EXPECT_FALSE(takes_largest({.temperature = 0, .repeat_penalty = 1.1}));
+  EXPECT_FALSE(takes_largest({.temperature = 0, .frequency_penalty = 0.5}));
+  EXPECT_FALSE(takes_largest({.temperature = 0, .presence_penalty = 0.5}));
+  EXPECT_FALSE(takes_largest({.temperature = 0, .logit_bias = {{TokenId{1}, 1.0}}}));
+}
+
+TEST(Greedy, IsTheChoiceFromTheLargestAloneWithTheSameErrors) {
+  const std::vector<std::vector<float>> cases{{1, 3, 2, 3},          {-infinity, -5}, {-0.0f, 0.0f},
+                                              {1, nan, infinity},    {infinity, nan}, {1, -nan, 2},
+                                              {-infinity, -infinity}};
+  for (const auto& logits : cases) {
+    const auto expected = sample({.temperature = 0}, logits, {}, 6);
+    const auto chosen = choose_largest(largest_value(logits), 6);
+    ASSERT_EQ(chosen.has_value(), expected.has_value());
+    if (expected) {
+      EXPECT_EQ(*chosen, *expected);
+    } else {
+      EXPECT_EQ(chosen.error().message, expected.error().message);
+    }
+  }
+}
+
 TEST(Greedy, ObeysBiasAndPenalties) {
   const std::vector<TokenId> history{TokenId{1}};
   EXPECT_EQ(sample({.temperature = 0, .logit_bias = {{TokenId{1}, -100}}}, {1, 3, 2})->token,

@@ -76,17 +76,18 @@ void grow(Buffer& buffer, std::int64_t bytes) {
 class CpuExecutable final : public Executable {
  public:
   CpuExecutable(const plan::Plan& plan, std::vector<std::unique_ptr<LaunchKernel>> launches,
-                ValueRef logits, graph::HostCaches& caches, Workspace& workspace, ThreadPool& pool)
+                ValueRef result, graph::HostCaches& caches, Workspace& workspace, ThreadPool& pool)
       : bucket_(plan.bucket),
         names_(plan::launch_names(plan)),
         launches_(std::move(launches)),
-        logits_(logits),
+        result_(result),
         caches_(caches),
         workspace_(workspace),
         pool_(pool) {}
 
   Result<std::span<const float>> run(const graph::StepView& step) override {
-    HEARTH_ASSERT(step.n_rows() <= bucket_.rows && step.n_logit_rows() <= bucket_.logit_rows);
+    HEARTH_ASSERT(step.n_rows() <= bucket_.rows && step.n_logit_rows() <= bucket_.logit_rows &&
+                  step.token_sources.empty());
     const RunContext run{.step = step,
                          .kv = caches_.kv,
                          .states = caches_.states,
@@ -102,7 +103,7 @@ class CpuExecutable final : public Executable {
       }
     });
     return std::span<const float>(
-        logits_.data(run), static_cast<std::size_t>(logits_.rows(step) * logits_.desc.features));
+        result_.data(run), static_cast<std::size_t>(result_.rows(step) * result_.desc.features));
   }
   [[nodiscard]] std::vector<std::string_view> kernels() const override { return names_; }
 
@@ -110,7 +111,7 @@ class CpuExecutable final : public Executable {
   graph::RowBucket bucket_;
   std::vector<std::string_view> names_;  // of the launches
   std::vector<std::unique_ptr<LaunchKernel>> launches_;
-  ValueRef logits_;
+  ValueRef result_;
   graph::HostCaches& caches_;
   Workspace& workspace_;
   ThreadPool& pool_;
@@ -155,7 +156,7 @@ class CpuSession final : public Session {
     grow(workspace_.per_thread, workspace_.private_bytes * pool_.n_threads());
     write_cache();
     return std::make_unique<CpuExecutable>(plan, std::move(launches),
-                                           ValueRef(context.values, plan.logits), caches_,
+                                           ValueRef(context.values, plan.result), caches_,
                                            workspace_, pool_);
   }
 

@@ -25,7 +25,7 @@ class ReferenceExecutable final : public Executable {
 
   Result<std::span<const float>> run(const graph::StepView& step) override {
     HEARTH_ASSERT(step.n_rows() <= plan_.bucket.rows &&
-                  step.n_logit_rows() <= plan_.bucket.logit_rows);
+                  step.n_logit_rows() <= plan_.bucket.logit_rows && step.token_sources.empty());
     const graph::OpContext context{weights_, step, caches_.kv, caches_.states, caches_.rows};
     for (const auto& launch : plan_.launches) {
       const auto& single = std::get<plan::OpLaunch>(launch);
@@ -37,9 +37,9 @@ class ReferenceExecutable final : public Executable {
       std::visit([&](const auto& op) { op.run(context, inputs, view(single.output, step)); },
                  single.op);
     }
-    const auto logits = view(plan_.logits, step);
-    return std::span<const float>(logits.data,
-                                  static_cast<std::size_t>(logits.rows * logits.features));
+    const auto result = view(plan_.result, step);
+    return std::span<const float>(result.data,
+                                  static_cast<std::size_t>(result.rows * result.features));
   }
   [[nodiscard]] std::vector<std::string_view> kernels() const override {
     return plan::launch_names(plan_);

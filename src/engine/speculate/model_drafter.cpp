@@ -159,15 +159,11 @@ void ModelDrafter::add_rows(Work& work, std::span<const TokenId> tokens, bool wa
 }
 
 Result<void> ModelDrafter::run() {
-  HEARTH_ASSIGN(const auto logits, runner_->run(step_block_.view()));
-  const auto n_vocab = static_cast<std::size_t>(model_.params().vocab);
-  const auto n_usable = static_cast<std::ptrdiff_t>(model_.n_usable_tokens());
+  HEARTH_ASSIGN(const auto largest, runner_->run_argmax(step_block_.view()));
   std::size_t row = 0;
   for (auto& work : work_) {
     if (work.takes_guess) {
-      const auto begin = logits.begin() + static_cast<std::ptrdiff_t>(row++ * n_vocab);
-      work.drafts->push_back(
-          static_cast<TokenId>(std::max_element(begin, begin + n_usable) - begin));
+      work.drafts->push_back(TokenId{static_cast<std::int32_t>(largest[row++].column())});
     }
   }
   return {};

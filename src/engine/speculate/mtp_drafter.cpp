@@ -128,15 +128,11 @@ Result<void> MtpDrafter::run() {
   if (std::ranges::none_of(work_, &Work::takes_guess)) {
     return runner_.run_mtp_reading(step_block_.view());
   }
-  HEARTH_ASSIGN(const auto logits, runner_.run_mtp(step_block_.view()));
-  const auto n_vocab = static_cast<std::size_t>(runner_.model().params().vocab);
-  const auto n_usable = static_cast<std::ptrdiff_t>(runner_.model().n_usable_tokens());
+  HEARTH_ASSIGN(const auto largest, runner_.run_mtp_argmax(step_block_.view()));
   std::size_t row = 0;
   for (auto& work : work_) {
     if (work.takes_guess) {
-      const auto begin = logits.begin() + static_cast<std::ptrdiff_t>(row++ * n_vocab);
-      work.task->drafts->push_back(
-          static_cast<TokenId>(std::max_element(begin, begin + n_usable) - begin));
+      work.task->drafts->push_back(TokenId{static_cast<std::int32_t>(largest[row++].column())});
       ++work.n_guessed;
     }
   }

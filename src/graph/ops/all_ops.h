@@ -7,6 +7,7 @@
 
 #include "graph/ops/activation.h"
 #include "graph/ops/add.h"
+#include "graph/ops/argmax.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/causal_conv.h"
 #include "graph/ops/columns.h"
@@ -28,7 +29,7 @@ namespace hearth::graph {
 
 using AnyOp = std::variant<Embed, RmsNorm, MatMul, Rope, Attention, Add, Mul, Activation, Softcap,
                            SelectRows, Columns, Concat, CausalConv, DeltaRule, Router, ExpertMatMul,
-                           ExpertSum, StoreRows, LoadRows>;
+                           ExpertSum, StoreRows, LoadRows, Argmax>;
 
 [[nodiscard]] inline std::string_view op_name(const AnyOp& op) {
   return std::visit([](const auto& each) { return each.name; }, op);

@@ -26,7 +26,7 @@ const OpLaunch* absorbable_norm(const Draft& draft, const Uses& uses, graph::Val
     return std::find(group.begin(), group.end(), reader) != group.end() ||
            is_expert_gate_of(draft.launches[reader], value);
   });
-  if (norm == nullptr || value == draft.logits || !all_absorb) {
+  if (norm == nullptr || value == draft.result || !all_absorb) {
     return nullptr;
   }
   const bool full_row = draft.weights[graph::index(norm->weight)].tensor.shape.back() ==

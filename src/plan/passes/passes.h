@@ -13,7 +13,7 @@ namespace hearth::plan {
 struct Draft {
   const std::vector<graph::ValueDesc>& values;
   const graph::WeightTable& weights;
-  graph::ValueId logits;  // read from outside
+  graph::ValueId result;  // read from outside
   std::vector<Launch> launches;
 };
 

@@ -5,7 +5,7 @@
 namespace hearth::plan {
 
 Uses::Uses(const Draft& draft)
-    : logits_(draft.logits), writer_(draft.values.size()), readers_(draft.values.size()) {
+    : result_(draft.result), writer_(draft.values.size()), readers_(draft.values.size()) {
   for (std::size_t i = 0; i < draft.launches.size(); ++i) {
     for (const auto value : writes(draft.launches[i])) {
       writer_[graph::index(value)] = i;
@@ -18,7 +18,7 @@ Uses::Uses(const Draft& draft)
 
 std::optional<std::size_t> Uses::only_reader(graph::ValueId value) const {
   const auto& all = readers(value);
-  return value != logits_ && all.size() == 1 ? std::optional(all.front()) : std::nullopt;
+  return value != result_ && all.size() == 1 ? std::optional(all.front()) : std::nullopt;
 }
 
 void erase_launches(std::vector<Launch>& launches, const std::set<std::size_t>& indices) {

@@ -25,7 +25,7 @@ class Uses {
   [[nodiscard]] std::optional<std::size_t> only_reader(graph::ValueId value) const;
 
  private:
-  graph::ValueId logits_;
+  graph::ValueId result_;
   std::vector<std::size_t> writer_;
   std::vector<std::vector<std::size_t>> readers_;
 };

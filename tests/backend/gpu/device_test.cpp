@@ -54,6 +54,9 @@ struct DeviceUnderTest {
 DeviceUnderTest emulator_device() {
   return {nullptr, open_emulator_device({.seed = 1})};
 }
+DeviceUnderTest late_emulator_device() {
+  return {nullptr, open_emulator_device({.seed = 1, .is_late = true})};
+}
 DeviceUnderTest cuda_device() {
   static constexpr std::array<std::byte, 1> image{};
   auto driver = std::make_shared<cuda::FakeDriver>();
@@ -82,9 +85,10 @@ class GpuDevice : public testing::TestWithParam<DeviceUnderTest (*)()> {
   std::shared_ptr<Buffer> z_ = upload(*device_, std::vector<float>(64, 0.0f), "z");
 };
 
-constexpr const char* names[]{"Emulator", "Cuda", "Metal"};
+constexpr const char* names[]{"Emulator", "LateEmulator", "Cuda", "Metal"};
 INSTANTIATE_TEST_SUITE_P(Drivers, GpuDevice,
-                         testing::Values(emulator_device, cuda_device, metal_device),
+                         testing::Values(emulator_device, late_emulator_device, cuda_device,
+                                         metal_device),
                          [](const auto& param_info) { return names[param_info.index]; });
 
 TEST_P(GpuDevice, RunsAListAsOftenAsItIsSubmitted) {
@@ -110,7 +114,8 @@ TEST_P(GpuDevice, RunsAListAsOftenAsItIsSubmitted) {
 TEST_P(GpuDevice, FillsPartsOfBuffers) {
   CommandList list;
   list.fill({a_, 64, 128}, 0);
-  ASSERT_TRUE(device_->submit(*device_->prepare(list).value()));
+  const auto commands = device_->prepare(list).value();
+  ASSERT_TRUE(device_->submit(*commands));
   const auto values = download(*device_, a_);
   for (std::size_t i = 0; i < 64; ++i) {
     EXPECT_EQ(values[i], i >= 16 && i < 48 ? 0.0f : 1.0f) << i;

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <limits>
 #include <new>
 #include <numeric>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "backend/gpu/emulator/emulator.h"
@@ -104,6 +107,15 @@ class EmulatorDevice final : public Device {
   Result<void> download(std::span<std::byte> to, const BufferPart& from) override;
 
  private:
+  /// Submitted commands or a copy, not yet done.
+  struct Work {
+    std::uint64_t ticket;
+    std::variant<const EmulatorCommands*, CopyCommand> commands;
+  };
+
+  void do_until(std::uint64_t ticket);
+  void do_all() { do_until(std::numeric_limits<std::uint64_t>::max()); }
+  Result<void> run(const Work& work);
   Result<void> run(const EmulatorCommands& commands);
   Result<void> run_segment(std::span<const Command> segment);
   Result<void> run_one(const DispatchCommand& command);
@@ -118,6 +130,7 @@ class EmulatorDevice final : public Device {
   MemoryAccount account_ = std::make_shared<std::uint64_t>(0);
   Emulator emulator_;
   std::uint64_t n_segments_ = 0;
+  std::deque<Work> pending_;
   std::optional<Error> failure_;  // not yet told by wait()
   bool is_lost_ = false;
 };
@@ -160,18 +173,38 @@ Result<Ticket> EmulatorDevice::submit(PreparedCommands& commands) {
   HEARTH_TRY(check_alive());
   const auto* prepared = dynamic_cast<const EmulatorCommands*>(&commands);
   HEARTH_ASSERT(prepared != nullptr);  // of this device
-  const std::int64_t number = counters_.submissions++;
-  auto result = number == options_.failing_submission
-                    ? fail(ErrorCode::internal, "emulator: submission {} fails as asked", number)
-                    : run(*prepared);
-  if (!result) {
-    is_lost_ = number == options_.failing_submission && options_.loses_device;
-    failure_ = failure_ ? failure_ : std::optional(std::move(result).error());
+  const auto ticket = static_cast<std::uint64_t>(++counters_.submissions);
+  pending_.push_back({ticket, prepared});
+  if (!options_.is_late) {
+    do_all();
   }
-  return Ticket{static_cast<std::uint64_t>(counters_.submissions)};
+  return Ticket{ticket};
 }
 
-Result<bool> EmulatorDevice::wait(Ticket /*ticket*/, std::chrono::nanoseconds /*timeout*/) {
+void EmulatorDevice::do_until(std::uint64_t ticket) {
+  while (!pending_.empty() && pending_.front().ticket <= ticket) {
+    const Work work = std::move(pending_.front());
+    pending_.pop_front();
+    if (auto done = run(work); !done) {
+      failure_ = failure_ ? failure_ : std::optional(std::move(done).error());
+    }
+  }
+}
+
+Result<void> EmulatorDevice::run(const Work& work) {
+  if (const auto* copy = std::get_if<CopyCommand>(&work.commands)) {
+    return run_one(*copy);
+  }
+  const auto number = static_cast<std::int64_t>(work.ticket) - 1;
+  if (number == options_.failing_submission) {
+    is_lost_ = options_.loses_device;
+    return fail(ErrorCode::internal, "emulator: submission {} fails as asked", number);
+  }
+  return is_lost_ ? Result<void>() : run(*std::get<const EmulatorCommands*>(work.commands));
+}
+
+Result<bool> EmulatorDevice::wait(Ticket ticket, std::chrono::nanoseconds /*timeout*/) {
+  do_until(static_cast<std::uint64_t>(ticket));
   if (failure_) {
     return Failure(*std::exchange(failure_, std::nullopt));
   }
@@ -231,12 +264,19 @@ Result<void> EmulatorDevice::run_one(const FillCommand& command) {
 Result<void> EmulatorDevice::copy(const BufferPart& to, const BufferPart& from) {
   HEARTH_TRY(check_alive());
   HEARTH_TRY(check_copy(to, from));
-  return run_one(CopyCommand{to, from});
+  // Before whatever is submitted next.
+  pending_.push_back(
+      {static_cast<std::uint64_t>(counters_.submissions) + 1, CopyCommand{to, from}});
+  if (!options_.is_late) {
+    do_all();
+  }
+  return {};
 }
 
 Result<void> EmulatorDevice::upload(const BufferPart& to, std::span<const std::byte> from) {
   HEARTH_TRY(check_alive());
   HEARTH_TRY(check_transfer("upload", to, from.size()));
+  do_all();
   std::ranges::copy(from, memory_of(to).begin());
   counters_.uploaded_bytes += from.size();
   return {};
@@ -245,6 +285,7 @@ Result<void> EmulatorDevice::upload(const BufferPart& to, std::span<const std::b
 Result<void> EmulatorDevice::download(std::span<std::byte> to, const BufferPart& from) {
   HEARTH_TRY(check_alive());
   HEARTH_TRY(check_transfer("download", from, to.size()));
+  do_all();
   std::ranges::copy(memory_of(from), to.begin());
   counters_.downloaded_bytes += to.size();
   return {};

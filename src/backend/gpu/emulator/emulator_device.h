@@ -18,9 +18,12 @@ struct EmulatorDeviceOptions {
   std::optional<std::int64_t> failing_submission;
   bool loses_device = false;
   bool has_integer_tiles = true;  // as Capabilities says
+  /// Work is done as late as a device may: when somebody waits for it, or transfers data. Otherwise
+  /// when submit() returns.
+  bool is_late = false;
 };
 
-/// The emulator as a device. Work is done when submit() returns; what went wrong comes from wait().
+/// The emulator as a device. What goes wrong in submitted work comes from wait().
 /// New memory is filled with bytes 0xff, NaN in every float format.
 std::unique_ptr<Device> open_emulator_device(const EmulatorDeviceOptions& options);
 

@@ -39,9 +39,14 @@ class GpuSession final : public Session {
     const auto size = [](const std::shared_ptr<Buffer>& buffer) {
       return buffer == nullptr ? 0 : static_cast<std::int64_t>(buffer->size_bytes());
     };
+    std::int64_t step_bytes = 0;
+    for (const auto& of_turn : contents.steps) {
+      for (const auto& step : of_turn) {
+        step_bytes += step->bytes();
+      }
+    }
     return {contents.weights.bytes(), descs.kv.bytes(), descs.states.bytes() + descs.rows.bytes(),
-            size(contents.arena) + size(contents.scratch) + contents.tables.bytes() +
-                contents.step_bytes};
+            size(contents.arena) + size(contents.scratch) + contents.tables.bytes() + step_bytes};
   }
   [[nodiscard]] std::string description() const override {
     const auto mebibytes = [](std::int64_t bytes) {

@@ -13,7 +13,7 @@ namespace {
 /// Whether the value passes from one launch to the next and is nothing else.
 bool has_one_reader(graph::ValueId value, const Recorder& recorder) {
   const plan::Plan& plan = recorder.context().plan;
-  std::int64_t reads_of_it = value == plan.logits ? 1 : 0;
+  std::int64_t reads_of_it = value == plan.result ? 1 : 0;
   for (const auto& launch : plan.launches) {
     reads_of_it += std::ranges::count(plan::reads(launch), value);
   }

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "backend/gpu/executor/recorder.h"
+#include "backend/gpu/kernels/argmax.h"
 #include "backend/gpu/kernels/causal_conv.h"
 #include "backend/gpu/kernels/delta_rule.h"
 #include "backend/gpu/kernels/elementwise.h"
@@ -100,7 +101,9 @@ struct RecordOp {
     const auto& [name, tensor, is_mapped] = recorder.host_weight(op.table);
     HEARTH_ASSIGN(const KernelId kernel,
                   kernel_for("embed_", tensor.dtype, format("tensor '{}'", name)));
-    recorder.dispatch(kernel, {counts(), recorder.step().tokens, recorder.weight(op.table), y()},
+    recorder.dispatch(kernel,
+                      {counts(), recorder.step().tokens, recorder.context().chosen,
+                       recorder.weight(op.table), y()},
                       EmbedParams{n(), op.scale, recorder.is_tiled(op.table) ? 1u : 0u}, {rows()},
                       EMBED_THREADS);
     return {};
@@ -152,6 +155,7 @@ struct RecordOp {
   }
   Result<void> operator()(const graph::Rope& op) const;
   Result<void> operator()(const graph::Router& op) const;
+  Result<void> operator()(const graph::Argmax& op) const;
   Result<void> operator()(const graph::CausalConv& op) const;
   Result<void> operator()(const graph::DeltaRule& op) const;
   Result<void> operator()(const graph::Attention& op) const { return refuse(op); }
@@ -186,6 +190,20 @@ Result<void> RecordOp::operator()(const graph::Router& op) const {
                 params.n_used, params.n_experts, ROUTER_MAX_USED, ROUTER_MAX_EXPERTS);
   }
   recorder.dispatch(KernelId::router_f32, {counts(), x(0), y()}, params, {rows()}, row_threads);
+  return {};
+}
+
+Result<void> RecordOp::operator()(const graph::Argmax& op) const {
+  const ArgmaxParams params{.n = recorder.features(input(0)),
+                            .axis = axis(),
+                            .n_columns = static_cast<u32>(op.n_columns),
+                            .n_parts = static_cast<u32>(ceil_div(op.n_columns, ARGMAX_PART))};
+  const BufferPart parts = recorder.scratch(std::int64_t{rows()} * params.n_parts * 8);
+  recorder.dispatch(KernelId::argmax_part_f32, {counts(), x(0), parts}, params,
+                    {params.n_parts, rows()}, row_threads);
+  recorder.barrier();
+  recorder.dispatch(KernelId::argmax_f32, {counts(), parts, y(), recorder.context().chosen}, params,
+                    {rows()}, 32);
   return {};
 }
 

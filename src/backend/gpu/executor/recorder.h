@@ -26,6 +26,7 @@ struct RecordContext {
   const StepMemory& step;
   BufferPart arena;    // of plan.cost.arena_bytes
   BufferPart scratch;  // memory within a launch
+  BufferPart chosen;   // columns that argmax chose in the step before, then in this one
 };
 
 /// Records one launch after another: finds buffers, shares out scratch memory, adds commands.

@@ -1,5 +1,6 @@
 #include "backend/gpu/executor/session_memory.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hearth::backend::gpu {
@@ -24,6 +25,19 @@ Result<void> SessionMemory::make_ready() {
   contents_ = Contents{
       .weights = std::move(weights), .caches = std::move(caches), .tables = std::move(tables)};
   return {};
+}
+
+Result<std::shared_ptr<StepMemory>> SessionMemory::step_memory(
+    std::size_t turn, graph::RowBucket bucket, std::vector<graph::RopeParams> ropes) {
+  auto& steps = contents().steps[turn];
+  const auto found =
+      std::ranges::find_if(steps, [&](const auto& step) { return step->serves(bucket, ropes); });
+  if (found != steps.end()) {
+    return *found;
+  }
+  HEARTH_ASSIGN(auto step, StepMemory::create(owner_.device(), bucket, std::move(ropes), weights_));
+  steps.push_back(std::make_shared<StepMemory>(std::move(step)));
+  return steps.back();
 }
 
 }  // namespace hearth::backend::gpu

@@ -1,14 +1,18 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "backend/gpu/executor/block_tables.h"
 #include "backend/gpu/executor/device_caches.h"
 #include "backend/gpu/executor/device_owner.h"
 #include "backend/gpu/executor/device_weights.h"
+#include "backend/gpu/executor/step_memory.h"
 
 namespace hearth::backend::gpu {
 
@@ -22,7 +26,7 @@ class SessionMemory final : public DeviceOwner::Tenant {
     std::shared_ptr<Buffer> arena;    // these three only grow; executables keep those that they
     std::shared_ptr<Buffer> scratch;  // were recorded with
     std::shared_ptr<Buffer> logits;   // in memory of the host
-    std::int64_t step_bytes = 0;      // of all executables
+    std::array<std::vector<std::shared_ptr<StepMemory>>, 2> steps;  // by turn, for each bucket
   };
 
   /// `weights` must outlive it. Errors: out_of_memory; internal when the device failed.
@@ -34,6 +38,12 @@ class SessionMemory final : public DeviceOwner::Tenant {
   /// To be called before contents() are used. Errors: those of create() and of the opener.
   Result<void> make_ready();
   void let_go() override { contents_.reset(); }
+
+  /// Where steps of a bucket lie, for all executables that have those rotations: nothing else is
+  /// run while one has a step under way, and of two of its own they have a turn each. After
+  /// make_ready() only. Errors: out_of_memory.
+  Result<std::shared_ptr<StepMemory>> step_memory(std::size_t turn, graph::RowBucket bucket,
+                                                  std::vector<graph::RopeParams> ropes);
 
   [[nodiscard]] DeviceOwner& owner() { return owner_; }
   [[nodiscard]] Device& device() { return owner_.device(); }

@@ -38,6 +38,7 @@ Result<StepMemory> StepMemory::create(Device& device, graph::RowBucket bucket,
                                       std::vector<graph::RopeParams> ropes,
                                       const graph::WeightTable& weights) {
   StepMemory memory;
+  memory.bucket_ = bucket;
   std::int64_t bytes = 0;
   const auto place = [&bytes](BufferPart& part, std::int64_t words) {
     part.offset = static_cast<std::uint64_t>(bytes);
@@ -64,6 +65,13 @@ Result<StepMemory> StepMemory::create(Device& device, graph::RowBucket bucket,
   return memory;
 }
 
+bool StepMemory::serves(graph::RowBucket bucket,
+                        const std::vector<graph::RopeParams>& ropes) const {
+  return bucket == bucket_ && std::ranges::all_of(ropes, [this](const graph::RopeParams& rope) {
+           return std::ranges::find(angles_, rope, &StepAngles::params) != angles_.end();
+         });
+}
+
 const BufferPart& StepMemory::angles(const graph::RopeParams& params) const {
   const auto found = std::ranges::find(angles_, params, &StepAngles::params);
   HEARTH_ASSERT(found != angles_.end());
@@ -80,8 +88,13 @@ void StepMemory::write(const graph::StepView& step) {
     HEARTH_ASSERT(from.size_bytes() <= to.bytes);
     std::ranges::copy(from, host_array<std::int32_t>(to));
   };
-  std::ranges::transform(step.tokens, host_array<std::int32_t>(parts_.tokens),
+  auto* tokens = host_array<std::int32_t>(parts_.tokens);
+  std::ranges::transform(step.tokens, tokens,
                          [](TokenId token) { return static_cast<std::int32_t>(token); });
+  for (std::size_t row = 0; row < step.token_sources.size(); ++row) {
+    const std::int32_t source = step.token_sources[row];
+    tokens[row] = source < 0 ? tokens[row] : -1 - source;  // as kernels/embed.h has it
+  }
   copy(step.positions, parts_.positions);
   copy(step.sequences, parts_.sequences);
   copy(step.logit_rows, parts_.logit_rows);

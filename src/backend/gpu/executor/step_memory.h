@@ -13,8 +13,8 @@ namespace hearth::backend::gpu {
 
 /// The places in which kernels find a step (kernels/*.h say who reads what).
 struct StepParts {
-  BufferPart counts;  // rows, rows with logits, sequences
-  BufferPart tokens, positions, sequences, logit_rows;
+  BufferPart counts;                                    // rows, rows with logits, sequences
+  BufferPart tokens, positions, sequences, logit_rows;  // tokens: as kernels/embed.h has them
   BufferPart row_starts;  // first row of each sequence, and the end of the last
   BufferPart state_before, state_after;
   BufferPart row_sources, row_targets;
@@ -36,6 +36,10 @@ class StepMemory {
                                    std::vector<graph::RopeParams> ropes,
                                    const graph::WeightTable& weights);
 
+  /// Whether it serves that bucket and no other, and at least those rotations.
+  [[nodiscard]] bool serves(graph::RowBucket bucket,
+                            const std::vector<graph::RopeParams>& ropes) const;
+
   /// Writes a step for the next submission. Nothing submitted before may still be running.
   void write(const graph::StepView& step);
 
@@ -54,6 +58,7 @@ class StepMemory {
   void write_row_starts(const graph::StepView& step);
   void write_angles(const graph::StepView& step);
 
+  graph::RowBucket bucket_;
   std::shared_ptr<Buffer> device_, host_;
   StepParts parts_;
   std::vector<StepAngles> angles_;

@@ -6,18 +6,27 @@
 
 namespace hearth::backend::gpu {
 
-/// A logit with its column; ARGMAX_NAN stands for a NaN and wins against everything.
+/// A value with its column.
 struct Candidate {
   f32 value;
   u32 column;
 };
 
+/// Neither NaN nor infinite upwards. By bits, as is_nan_f32.
+DEVICE_FN bool is_below_infinity(f32 x) {
+  return !is_nan_f32(x) && bits_of_f32(x) != 0x7f800000u;
+}
+
+/// Of two that are no numbers the lower column, of one that one; of numbers the larger, then the
+/// lower column.
 DEVICE_FN Candidate better_candidate(Candidate a, Candidate b) {
-  if (a.column == ARGMAX_NAN || b.column == ARGMAX_NAN) {
-    a.column = ARGMAX_NAN;
-    return a;
+  const bool is_a = is_below_infinity(a.value);
+  const bool is_b = is_below_infinity(b.value);
+  const bool is_lower = b.column < a.column;
+  if (is_a && is_b) {
+    return b.value > a.value || (b.value == a.value && is_lower) ? b : a;
   }
-  return b.value > a.value || (b.value == a.value && b.column < a.column) ? b : a;
+  return is_a || (!is_b && is_lower) ? b : a;
 }
 
 /// The best of all lanes.
@@ -31,25 +40,25 @@ DEVICE_FN Candidate best_of_lanes(Candidate mine) {
   return mine;
 }
 
-KERNEL(argmax_part_f32, 256, ArgmaxParams, BUFFER(0, const u32, counts),
-       BUFFER(1, const f32, logits), BUFFER(2, u32, parts)) {
+KERNEL(argmax_part_f32, 256, ArgmaxParams, BUFFER(0, const u32, counts), BUFFER(1, const f32, x),
+       BUFFER(2, u32, parts)) {
   SHARED_ARRAY(f32, best_values, 8);  // per simdgroup
   SHARED_ARRAY(u32, best_columns, 8);
   const u32 row = k_group.y;
-  if (row >= counts[1]) {
+  if (row >= counts[p.axis]) {
     return;
   }
-  DEVICE(const f32) row_logits = logits + u64(row) * p.n;
+  DEVICE(const f32) row_x = x + u64(row) * p.n;
   const u32 first = k_group.x * ARGMAX_PART;
-  const u32 end = min_u32(first + ARGMAX_PART, p.n);
+  const u32 end = min_u32(first + ARGMAX_PART, p.n_columns);
 
   Candidate best;
-  best.value = row_logits[first];
-  best.column = is_nan_f32(best.value) ? ARGMAX_NAN : first;
+  best.value = row_x[first];
+  best.column = first;
   for (u32 i = first + k_thread.x; i < end; i += k_group_size.x) {
     Candidate next;
-    next.value = row_logits[i];
-    next.column = is_nan_f32(next.value) ? ARGMAX_NAN : i;
+    next.value = row_x[i];
+    next.column = i;
     best = better_candidate(best, next);
   }
   best = best_of_lanes(best);
@@ -63,30 +72,32 @@ KERNEL(argmax_part_f32, 256, ArgmaxParams, BUFFER(0, const u32, counts),
   best = best_of_lanes(best);
   if (k_thread.x == 0) {
     DEVICE(u32) part = parts + 2 * (u64(row) * p.n_parts + k_group.x);
-    part[0] = bits_of_f32(best.value);
-    part[1] = best.column;
+    part[0] = best.column;
+    part[1] = bits_of_f32(best.value);
   }
 }
 
 KERNEL(argmax_f32, 32, ArgmaxParams, BUFFER(0, const u32, counts), BUFFER(1, const u32, parts),
-       BUFFER(2, u32, columns)) {
+       BUFFER(2, f32, y), BUFFER(3, u32, chosen)) {
   const u32 row = k_group.x;
-  if (row >= counts[1]) {
+  if (row >= counts[p.axis]) {
     return;
   }
   DEVICE(const u32) row_parts = parts + 2 * u64(row) * p.n_parts;
   Candidate best;
-  best.value = f32_of_bits(row_parts[0]);
-  best.column = row_parts[1];
+  best.column = row_parts[0];
+  best.value = f32_of_bits(row_parts[1]);
   for (u32 i = k_lane; i < p.n_parts; i += 32) {
     Candidate next;
-    next.value = f32_of_bits(row_parts[2 * i]);
-    next.column = row_parts[2 * i + 1];
+    next.column = row_parts[2 * i];
+    next.value = f32_of_bits(row_parts[2 * i + 1]);
     best = better_candidate(best, next);
   }
   best = best_of_lanes(best);
   if (k_lane == 0) {
-    columns[row] = best.column;
+    y[2 * row] = f32(best.column);
+    y[2 * row + 1] = best.value;
+    chosen[row] = best.column;
   }
 }
 

@@ -1,20 +1,22 @@
 #pragma once
-/// The most probable token of every row of logits, found without taking the logits to the host.
+/// The largest of each row of logits, found without taking them to the host (graph/ops/argmax.h).
 
 #include "backend/gpu/dialect/scalars.h"
 
 namespace hearth::backend::gpu {
 
 #define ARGMAX_PART 2048  // columns that a threadgroup compares
-#define ARGMAX_NAN 0xffffffffu
 
-/// argmax_part_f32: buffers: counts, logits [logit rows, n], parts u32 [logit rows, n_parts, 2]:
-/// the bits of the part's largest logit and its column, ARGMAX_NAN if there is a NaN.
-/// Grid (n_parts, capacity of logit rows) with n_parts = ceil(n / ARGMAX_PART), 256 threads.
-/// argmax_f32: buffers: counts, parts, columns u32 [logit rows]: the lowest column of the largest
-/// logit of the row, ARGMAX_NAN if it has a NaN. Grid (capacity of logit rows), 32 threads.
+/// argmax_part_f32: buffers: counts, x [rows, n], parts u32 [rows, n_parts, 2]: the column of the
+/// part's largest, and its bits. Grid (n_parts, capacity of rows) with
+/// n_parts = ceil(n_columns / ARGMAX_PART), 256 threads.
+/// argmax_f32: buffers: counts, parts, y [rows, 2]: the column, as a float, and the value of the
+/// row's largest; chosen u32 [rows]: the columns again, for the next step (kernels/embed.h).
+/// Grid (capacity of rows), 32 threads.
 struct ArgmaxParams {
   u32 n;
+  u32 axis;  // of rows
+  u32 n_columns;
   u32 n_parts;
 };
 

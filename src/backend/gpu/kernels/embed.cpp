@@ -8,19 +8,25 @@
 
 namespace hearth::backend::gpu {
 
+DEVICE_FN u32 token_of(i32 token, DEVICE(const u32) chosen) {
+  return token < 0 ? chosen[u32(-1 - token)] : u32(token);
+}
+
 #define EMBED_SIMDGROUPS (EMBED_THREADS / 32)
 
 #define EMBED_KERNEL(name, ...) EMBED_BLOCKS(name, __VA_ARGS__)
 #define EMBED_BLOCKS(name, format, block_bytes, block_pieces, piece_weights, unit_pieces,          \
                      activation_block, has_offset)                                                 \
   KERNEL(name, EMBED_THREADS, EmbedParams, BUFFER(0, const u32, counts),                           \
-         BUFFER(1, const i32, tokens), BUFFER(2, const u8, table), BUFFER(3, f32, y)) {            \
+         BUFFER(1, const i32, tokens), BUFFER(2, const u32, chosen), BUFFER(3, const u8, table),   \
+         BUFFER(4, f32, y)) {                                                                      \
     SHARED_ARRAY(u32, copies,                                                                      \
                  COPY_WORDS(PASS_BYTES(block_bytes, block_pieces)) * EMBED_SIMDGROUPS);            \
     const u32 row = k_group.x;                                                                     \
     if (row >= counts[0]) {                                                                        \
       return;                                                                                      \
     }                                                                                              \
+    const u32 token = token_of(tokens[row], chosen);                                               \
     const u32 pass_bytes = PASS_BYTES(block_bytes, block_pieces);                                  \
     SHARED(u32) copy = copies + k_simdgroup * COPY_WORDS(pass_bytes);                              \
     const u32 n_pieces = p.n / piece_weights;                                                      \
@@ -29,7 +35,7 @@ namespace hearth::backend::gpu {
          first += EMBED_SIMDGROUPS * PASS_PIECES) {                                                \
       const u32 at = first / block_pieces * block_bytes;                                           \
       const u32 n = min_u32(row_bytes - at, pass_bytes);                                           \
-      const u64 table_row = u64(u32(tokens[row]));                                                 \
+      const u64 table_row = u64(token);                                                            \
       CopyRange range = copy_range(table_row * row_bytes, row_bytes, at, n);                       \
       if (HAS_TILES(block_bytes) && p.is_tiled != 0u) {                                            \
         range.begin = 0;                                                                           \
@@ -74,17 +80,18 @@ DEVICE_FN f32 to_f32(f32 x) {
   return x;
 }
 
-#define FLOAT_EMBED_KERNEL(name, element)                                                    \
-  KERNEL(name, EMBED_THREADS, EmbedParams, BUFFER(0, const u32, counts),                     \
-         BUFFER(1, const i32, tokens), BUFFER(2, const element, table), BUFFER(3, f32, y)) { \
-    const u32 row = k_group.x;                                                               \
-    if (row >= counts[0]) {                                                                  \
-      return;                                                                                \
-    }                                                                                        \
-    DEVICE(const element) from = table + u64(u32(tokens[row])) * p.n;                        \
-    for (u32 i = k_thread.x; i < p.n; i += EMBED_THREADS) {                                  \
-      y[u64(row) * p.n + i] = to_f32(from[i]) * p.scale;                                     \
-    }                                                                                        \
+#define FLOAT_EMBED_KERNEL(name, element)                                          \
+  KERNEL(name, EMBED_THREADS, EmbedParams, BUFFER(0, const u32, counts),           \
+         BUFFER(1, const i32, tokens), BUFFER(2, const u32, chosen),               \
+         BUFFER(3, const element, table), BUFFER(4, f32, y)) {                     \
+    const u32 row = k_group.x;                                                     \
+    if (row >= counts[0]) {                                                        \
+      return;                                                                      \
+    }                                                                              \
+    DEVICE(const element) from = table + u64(token_of(tokens[row], chosen)) * p.n; \
+    for (u32 i = k_thread.x; i < p.n; i += EMBED_THREADS) {                        \
+      y[u64(row) * p.n + i] = to_f32(from[i]) * p.scale;                           \
+    }                                                                              \
   }
 
 FLOAT_EMBED_KERNEL(embed_f32, f32)

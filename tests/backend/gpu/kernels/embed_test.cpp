@@ -17,13 +17,18 @@ void expect_rows(const WeightType& type, bool is_tiled) {
   graph::OwnedStep step(3);
   step.tokens = {TokenId{6}, TokenId{0}, TokenId{3}};
   const auto expected = graph::run_op(graph::Embed{table, 1.7f}, weights.table(), {}, step).value();
-  const auto results = run_everywhere(
-      call(type.embed,
-           {counts(3), contents(step.tokens),
-            is_tiled ? tiled(weights.table()[graph::index(table)].tensor) : weights.bytes(table),
-            poisoned(std::size_t{5} * 1280)},
-           EmbedParams{1280, 1.7f, is_tiled ? 1u : 0u}, {5}, {EMBED_THREADS}));
-  expect_bits(results[3], expected.data);
+  // The first two as they are, and as what the step before has chosen.
+  const Contents rows =
+      is_tiled ? tiled(weights.table()[graph::index(table)].tensor) : weights.bytes(table);
+  using Ids = std::vector<std::int32_t>;
+  for (const Ids& tokens : {Ids{6, 0, 3}, Ids{-2, -3, 3}}) {
+    const auto results =
+        run_everywhere(call(type.embed,
+                            {counts(3), contents(tokens), contents(std::vector<u32>{100, 6, 0}),
+                             rows, poisoned(std::size_t{5} * 1280)},
+                            EmbedParams{1280, 1.7f, is_tiled ? 1u : 0u}, {5}, {EMBED_THREADS}));
+    expect_bits(results[4], expected.data);
+  }
 }
 
 TEST_P(GpuEmbed, GivesTheBitsOfTheReference) {
