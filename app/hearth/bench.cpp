@@ -282,8 +282,8 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
     console.out << json.dump(2) << '\n';
   } else {
     std::ostream& out = console.out;
-    out << format("{}, {}, {} rounds\n", printable(open.model->name()), open.device(),
-                  options.n_rounds);
+    out << format("{}, {}, {} round{}\n", printable(open.model->name()), open.device(),
+                  options.n_rounds, options.n_rounds == 1 ? "" : "s");
     print_line(out, format("prefill {}", options.n_prompt), samples.prefill, 1, "tokens/s");
     const auto depth = options.depth == 0 ? "" : format(" at {}", options.depth);
     const auto times = options.n_parallel == 1 ? "" : format("{} x ", options.n_parallel);

@@ -165,7 +165,7 @@ void print_types(const Checkpoint& file, std::ostream& out) {
 }
 
 void print_metadata(const Checkpoint& file, std::ostream& out) {
-  out << "\nMetadata\n";
+  out << "Metadata\n";
   for (const auto& entry : file.metadata().entries()) {
     out << format("  {:<42} {:<7} {}\n", printable(entry.key),
                   formats::name_of(formats::type_of(entry.value)), to_text(entry.value));
@@ -173,7 +173,7 @@ void print_metadata(const Checkpoint& file, std::ostream& out) {
 }
 
 void print_tensors(const Checkpoint& file, std::ostream& out) {
-  out << "\nTensors\n";
+  out << "Tensors\n";
   for (const auto& tensor : file.tensors()) {
     out << format("  {:<32} {:<8} {:<20} {:>12} bytes\n", printable(tensor.name),
                   quant::name(tensor.dtype), to_string(tensor.shape), tensor.n_bytes());
@@ -188,9 +188,11 @@ void print(const Checkpoint& file, const ShowOptions& options, std::ostream& out
     print_types(file, out);
   }
   if (options.shows_all() || options.metadata) {
+    out << (options.shows_all() ? "\n" : "");
     print_metadata(file, out);
   }
   if (options.shows_all() || options.tensors) {
+    out << (options.shows_all() || options.metadata ? "\n" : "");
     print_tensors(file, out);
   }
 }

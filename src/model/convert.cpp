@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii_case.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/half.h"
@@ -215,7 +216,9 @@ std::string names_of_target_types() {
 }
 
 Result<DType> find_target_type(std::string_view name) {
-  const auto* found = std::ranges::find(targets, name, &TargetType::name);
+  const auto* found = std::ranges::find_if(
+      targets, [name](std::string_view known) { return equal_without_case(known, name); },
+      &TargetType::name);
   if (found == targets.end()) {
     return fail(ErrorCode::invalid_argument, "type {}: expected one of {}",
                 formats::in_quotes(name), names_of_target_types());

@@ -94,7 +94,7 @@ TEST_F(Convert, Q8_0IsForMatricesWhoseRowsAreWholeBlocks) {
   EXPECT_EQ(file->find("short_rows.weight")->dtype, DType::f16);
   EXPECT_EQ(file->find("ffn_gate_inp.weight")->dtype, DType::f32);
   const auto* blocks = file->find("blocks.weight");
-  ASSERT_EQ(blocks->dtype, *find_target_type("q8_0"));
+  ASSERT_EQ(blocks->dtype, *find_target_type("Q8_0"));
   std::vector<float> decoded(64);
   quant::decode(blocks->dtype, blocks->mapped, decoded);
   const float step = 18.3f / 127;  // the largest magnitude is that of the last weight

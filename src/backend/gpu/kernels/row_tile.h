@@ -77,9 +77,8 @@ DEVICE_FN TwoScales two_scales(u32x4 head, u32 q) {
 }
 
 /// The lane's sums of runs 2 q and 2 q + 1 in rows g and g + 8 become what the row says.
-DEVICE_FN void scale_runs(THREAD_REF(const StripTile) tile, THREAD_REF(const RowCodes) mine,
-                          THREAD(const i32) evens, THREAD(const i32) odds, u32 q,
-                          THREAD_REF(RowProduct) product) {
+DEVICE_FN void scale_runs(THREAD_REF(const StripTile) tile, RowCodes mine, THREAD(const i32) evens,
+                          THREAD(const i32) odds, u32 q, THREAD_REF(RowProduct) product) {
   i32 values[2];
   i32 offsets[2];
   UNROLL for (u32 r = 0; r < 2; ++r) {
@@ -99,58 +98,58 @@ DEVICE_FN void scale_runs(THREAD_REF(const StripTile) tile, THREAD_REF(const Row
 
 /// format_row_multiply: with has_next, each part of the tile makes room for that of the tile at
 /// `next` as it has been used.
-#define K_ROW_MULTIPLY(format, has_fifth)                                                      \
-  DEVICE_FN void format##_row_multiply(THREAD_REF(StripTile) tile, bool has_next,              \
-                                       DEVICE(const u8) next, THREAD_REF(const RowCodes) mine, \
-                                       u32 lane, THREAD_REF(RowProduct) product) {             \
-    const u32 q = lane % 4;                                                                    \
-    i32 evens[2] = {0, 0};                                                                     \
-    i32 odds[2] = {0, 0};                                                                      \
-    i32 fifths[2][4];                                                                          \
-    UNROLL for (u32 i = 0; i < 4; ++i) {                                                       \
-      const u32x2 even = words_if(lane / 4 == 2 * i, mine.words[0]);                           \
-      const u32x2 odd = words_if(lane / 4 == 2 * i + 1, mine.words[0]);                        \
-      const u32x4 even_codes = masked_words(tile.pieces[i], 0x0f0f0f0fu);                      \
-      const u32x4 odd_codes = masked_words(tile.pieces[i], 0xf0f0f0f0u);                       \
-      if (has_next) {                                                                          \
-        load_piece(next, i, lane, tile);                                                       \
-      }                                                                                        \
-      i32 low[4];                                                                              \
-      i32 high[4];                                                                             \
-      tile_product_u8(low, even_codes, even.x, even.y, lane);                                  \
-      tile_product_u8(high, odd_codes, odd.x, odd.y, lane);                                    \
-      UNROLL for (u32 r = 0; r < 2; ++r) {                                                     \
-        evens[r] += low[2 * r];                                                                \
-        odds[r] += high[2 * r + 1];                                                            \
-      }                                                                                        \
-      if (has_fifth) {                                                                         \
-        const u32x4 even_bits = masked_words(tile.bits[0], 0x01010101u << (2 * i));            \
-        const u32x4 odd_bits = masked_words(tile.bits[0], 0x02020202u << (2 * i));             \
-        if (i == 0u) {                                                                         \
-          tile_product_u8(fifths[0], even_bits, even.x, even.y, lane);                         \
-          tile_product_u8(fifths[1], odd_bits, odd.x, odd.y, lane);                            \
-        } else {                                                                               \
-          add_tile_product_u8(fifths[0], even_bits, even.x, even.y, lane);                     \
-          add_tile_product_u8(fifths[1], odd_bits, odd.x, odd.y, lane);                        \
-        }                                                                                      \
-      }                                                                                        \
-    }                                                                                          \
-    if (has_fifth && has_next) {                                                               \
-      load_bits(next, 0, lane, tile);                                                          \
-    }                                                                                          \
-    UNROLL for (u32 r = 0; r < 2; ++r) {                                                       \
-      odds[r] = odds[r] >> 4;                                                                  \
-      if (has_fifth) {                                                                         \
-        evens[r] += (fifths[0][2 * r] >> (2 * q)) << 4;                                        \
-        odds[r] += (fifths[1][2 * r + 1] >> (2 * q + 1)) << 4;                                 \
-      }                                                                                        \
-    }                                                                                          \
-    scale_runs(tile, mine, evens, odds, q, product);                                           \
-    UNROLL for (u32 r = 0; r < 2; ++r) {                                                       \
-      if (has_next) {                                                                          \
-        load_head(next, r, lane, tile);                                                        \
-      }                                                                                        \
-    }                                                                                          \
+#define K_ROW_MULTIPLY(format, has_fifth)                                              \
+  DEVICE_FN void format##_row_multiply(THREAD_REF(StripTile) tile, bool has_next,      \
+                                       DEVICE(const u8) next, RowCodes mine, u32 lane, \
+                                       THREAD_REF(RowProduct) product) {               \
+    const u32 q = lane % 4;                                                            \
+    i32 evens[2] = {0, 0};                                                             \
+    i32 odds[2] = {0, 0};                                                              \
+    i32 fifths[2][4];                                                                  \
+    UNROLL for (u32 i = 0; i < 4; ++i) {                                               \
+      const u32x2 even = words_if(lane / 4 == 2 * i, mine.words[0]);                   \
+      const u32x2 odd = words_if(lane / 4 == 2 * i + 1, mine.words[0]);                \
+      const u32x4 even_codes = masked_words(tile.pieces[i], 0x0f0f0f0fu);              \
+      const u32x4 odd_codes = masked_words(tile.pieces[i], 0xf0f0f0f0u);               \
+      if (has_next) {                                                                  \
+        load_piece(next, i, lane, tile);                                               \
+      }                                                                                \
+      i32 low[4];                                                                      \
+      i32 high[4];                                                                     \
+      tile_product_u8(low, even_codes, even.x, even.y, lane);                          \
+      tile_product_u8(high, odd_codes, odd.x, odd.y, lane);                            \
+      UNROLL for (u32 r = 0; r < 2; ++r) {                                             \
+        evens[r] += low[2 * r];                                                        \
+        odds[r] += high[2 * r + 1];                                                    \
+      }                                                                                \
+      if (has_fifth) {                                                                 \
+        const u32x4 even_bits = masked_words(tile.bits[0], 0x01010101u << (2 * i));    \
+        const u32x4 odd_bits = masked_words(tile.bits[0], 0x02020202u << (2 * i));     \
+        if (i == 0u) {                                                                 \
+          tile_product_u8(fifths[0], even_bits, even.x, even.y, lane);                 \
+          tile_product_u8(fifths[1], odd_bits, odd.x, odd.y, lane);                    \
+        } else {                                                                       \
+          add_tile_product_u8(fifths[0], even_bits, even.x, even.y, lane);             \
+          add_tile_product_u8(fifths[1], odd_bits, odd.x, odd.y, lane);                \
+        }                                                                              \
+      }                                                                                \
+    }                                                                                  \
+    if (has_fifth && has_next) {                                                       \
+      load_bits(next, 0, lane, tile);                                                  \
+    }                                                                                  \
+    UNROLL for (u32 r = 0; r < 2; ++r) {                                               \
+      odds[r] = odds[r] >> 4;                                                          \
+      if (has_fifth) {                                                                 \
+        evens[r] += (fifths[0][2 * r] >> (2 * q)) << 4;                                \
+        odds[r] += (fifths[1][2 * r + 1] >> (2 * q + 1)) << 4;                         \
+      }                                                                                \
+    }                                                                                  \
+    scale_runs(tile, mine, evens, odds, q, product);                                   \
+    UNROLL for (u32 r = 0; r < 2; ++r) {                                               \
+      if (has_next) {                                                                  \
+        load_head(next, r, lane, tile);                                                \
+      }                                                                                \
+    }                                                                                  \
   }
 
 K_ROW_MULTIPLY(q4_k, false)
@@ -171,8 +170,7 @@ DEVICE_FN RowCodes q6_k_row_codes(SHARED(const u32) codes, SHARED(const i32) sum
 }
 
 DEVICE_FN void q6_k_row_multiply(THREAD_REF(StripTile) tile, bool has_next, DEVICE(const u8) next,
-                                 THREAD_REF(const RowCodes) mine, u32 lane,
-                                 THREAD_REF(RowProduct) product) {
+                                 RowCodes mine, u32 lane, THREAD_REF(RowProduct) product) {
   const u32 q = lane % 4;
   i32 totals[2] = {0, 0};
   UNROLL for (u32 k = 0; k < 2; ++k) {

@@ -18,7 +18,7 @@ namespace hearth::backend::gpu {
 #define ROW_CHUNKS 8                      // that are on their way at once
 #define ROW_CHUNK_STRIDE (ROW_CHUNK + 4)  // rows of a chunk begin at different banks
 #define ROW_CHUNK_WORDS (STRIP_FLOAT_ROWS * ROW_CHUNK_STRIDE)
-#define CHAIN_STEPS 8
+#define ROW_CHAIN_STEPS 8
 
 /// The input at first, then codes and their sums, or two chunks of floats.
 #define ROW_POOL (STRIP_MAX_BLOCKS * (STRIP_BLOCK_WORDS + ROW_SUMS))
@@ -101,32 +101,32 @@ DEVICE_FN void load_row_chunks(PARAMS(StripParams) p, DEVICE(const u8) matrix, u
 /// Goes on with a chain over a chunk: of `weights` every fourth value, of x neighbours; the next
 /// steps are read while some are added.
 DEVICE_FN f32 add_row_chain(SHARED(const f32) weights, SHARED(const f32) x, f32 sum) {
-  f32 w[CHAIN_STEPS];
-  f32x4 v[CHAIN_STEPS / 4];
-  UNROLL for (u32 i = 0; i < CHAIN_STEPS; ++i) {
+  f32 w[ROW_CHAIN_STEPS];
+  f32x4 v[ROW_CHAIN_STEPS / 4];
+  UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS; ++i) {
     w[i] = weights[4 * i];
   }
-  UNROLL for (u32 i = 0; i < CHAIN_STEPS / 4; ++i) {
+  UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS / 4; ++i) {
     v[i] = load4(x + 4 * i);
   }
-  for (u32 step = CHAIN_STEPS; step <= ROW_CHUNK / 4; step += CHAIN_STEPS) {
+  for (u32 step = ROW_CHAIN_STEPS; step <= ROW_CHUNK / 4; step += ROW_CHAIN_STEPS) {
     const u32 ahead = step % (ROW_CHUNK / 4);
-    f32 next_w[CHAIN_STEPS];
-    f32x4 next_v[CHAIN_STEPS / 4];
-    UNROLL for (u32 i = 0; i < CHAIN_STEPS; ++i) {
+    f32 next_w[ROW_CHAIN_STEPS];
+    f32x4 next_v[ROW_CHAIN_STEPS / 4];
+    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS; ++i) {
       next_w[i] = weights[4 * (ahead + i)];
     }
-    UNROLL for (u32 i = 0; i < CHAIN_STEPS / 4; ++i) {
+    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS / 4; ++i) {
       next_v[i] = load4(x + (ahead + 4 * i));
     }
-    UNROLL for (u32 i = 0; i < CHAIN_STEPS / 4; ++i) {
+    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS / 4; ++i) {
       sum = fma_f32(w[4 * i], v[i].x, sum);
       sum = fma_f32(w[4 * i + 1], v[i].y, sum);
       sum = fma_f32(w[4 * i + 2], v[i].z, sum);
       sum = fma_f32(w[4 * i + 3], v[i].w, sum);
       v[i] = next_v[i];
     }
-    UNROLL for (u32 i = 0; i < CHAIN_STEPS; ++i) {
+    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS; ++i) {
       w[i] = next_w[i];
     }
   }
@@ -297,7 +297,9 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
       RowValues values = input;
       if (block != k_simdgroup) {
         values = load_values(x + at);
-        values = has_norm ? normed(values, factor, load_values(norm + at)) : values;
+        if (has_norm) {
+          values = normed(values, factor, load_values(norm + at));
+        }
       }
       const f32 eight[LANE_VALUES] = {values.low.x,  values.low.y,  values.low.z,  values.low.w,
                                       values.high.x, values.high.y, values.high.z, values.high.w};
@@ -329,7 +331,9 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
     if (block != k_simdgroup) {
       const u32 at = 256 * block + LANE_VALUES * k_lane;
       values = load_values(x + at);
-      values = has_norm ? normed(values, factor, load_values(norm + at)) : values;
+      if (has_norm) {
+        values = normed(values, factor, load_values(norm + at));
+      }
     }
     quantize_row_block(values.low, values.high, k_lane, codes + block * STRIP_BLOCK_WORDS,
                        sums + block * ROW_SUMS, scales + block);
