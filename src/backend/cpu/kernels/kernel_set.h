@@ -58,16 +58,22 @@ struct AttendTask {
   std::byte* scratch;      // attend_scratch_bytes(params), private to the thread
 };
 
-/// One token of a strip of a head's memory, as in graph/ops/delta_rule.h.
-struct DeltaTask {
-  float* memory;  // [key_dim][16]
-  std::int64_t key_dim;
+/// What one token brings to a strip of a head's memory, as in graph/ops/delta_rule.h.
+struct DeltaToken {
   const float* q;  // [key_dim], normalised as k is
   const float* k;
   const float* v;  // [16]
   float decay;
   float beta;
   float* out;  // [16]
+};
+
+/// Some tokens of a strip, one after another.
+struct DeltaTask {
+  float* memory;  // [key_dim][16]
+  std::int64_t key_dim;
+  const DeltaToken* tokens;
+  std::int64_t n_tokens;  // at least 1
 };
 
 /// One token of up to conv_block neighbouring channels, as in graph/ops/causal_conv.h.
