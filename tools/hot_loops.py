@@ -18,12 +18,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 COLUMNS = ["set", "kernel", "instructions", "products", "stack", "broadcasts"]
 
 # The functions whose innermost loops are the inner loops of matrix products, attention and recurrent layers.
-MICRO_KERNEL = re.compile(r"multiply_(?:direct|unpacked|floats|strip|block|rows)<|delta_strip$")
+MICRO_KERNEL = re.compile(r"multiply_(?:direct|unpacked|floats|strip|step|rows)<|delta_strip$")
 
 ANY = 1 << 30
 # (column, kernel sets, kernels, how many of that a hot loop may have at most, why)
 ALLOWED = [
-    ("stack", "amx", r"multiply_block<", 17, "what tile instructions add up can be read from memory alone"),
+    ("stack", "amx", r"multiply_step<TileShape", 7, "what tile instructions add up can be read from memory alone"),
+    ("stack", "amx", r"multiply_step<(false|true), ", 256, "the same"),
     ("stack", ".*", r"multiply_direct<Q3_K, ", 36, "general registers: addresses and shifts depend on the group of words"),
     ("stack", ".*", r"multiply_direct<Q5_K, ", 14, "the same"),
     ("stack", ".*", r"multiply_direct<NVFP4, ", 5, "general registers: the scales of all rows are looked up in a table"),
@@ -34,7 +35,8 @@ ALLOWED = [
     ("broadcasts", "avx512", r"multiply_(direct|unpacked)<", ANY, "vpmaddubsw cannot do it itself"),
     ("broadcasts", "avx512_vnni", r"multiply_direct<", 16, "scale and sum of a block's activations, used more than once"),
     ("broadcasts", "avx512_vnni", r"multiply_unpacked<TileShape\{(32|64), ", 32, "the same"),
-    ("broadcasts", "amx", r"multiply_block<", 32, "the same"),
+    ("broadcasts", "amx", r"multiply_step<TileShape", 32, "the same"),
+    ("broadcasts", "amx", r"multiply_step<true, ", 512, "the same, and GCC 12 converts a sum after it has brought it to all lanes"),
     ("broadcasts", "avx512.*", r"multiply_strip<", 8, "each value meets two vectors"),
     ("broadcasts", "avx512.*", r"multiply_floats<F32, 1>", 4, "an instruction has one operand in memory, here the weights"),
     ("broadcasts", "avx512.*", r"delta_strip", 4, "each value meets two vectors"),
@@ -58,7 +60,7 @@ PROCESSORS = {
     "x86-64": Instructions(
         branch=r"j\w+ ",
         end=r"(?:jmp|ret|ud2)\b",
-        product=r"(?:\{vex\} )?(?:vpdp(?:bu|w)ss?ds? |vpmaddubsw |vpmaddwd |vfn?m(?:add|sub)\d+ps |tdpbssd )",
+        product=r"(?:\{vex\} )?(?:vpdp(?:bu|w)ss?ds? |vpmaddubsw |vpmaddwd |vfn?m(?:add|sub)\d+ps |tdpbs[su]d )",
         stack=r"(?!lea ).*\(%rsp",
         frame=r"(?!lea ).*\(%rbp",
         set_frame=r"mov %rsp,%rbp$",

@@ -154,6 +154,12 @@ TEST_P(MatmulKernels, GiveTheReferenceBitsForAnyNumberOfRows) {
   }
 }
 
+TEST_P(MatmulKernels, GiveTheReferenceBitsForMorePanelsThanGoTogether) {
+  const auto weights =
+      random_weights(GetParam(), (max_panels_together + 3) * panel_rows - 5, n_in());
+  expect_reference_bits(weights, graph::random_matrix(min_many_rows, n_in(), 7));
+}
+
 TEST_P(MatmulKernels, GiveTheReferenceBitsForExtremeOperands) {
   for (const int value : all_or_some<int>({0x00, 0x7f, 0x80, 0xff}, {0x80})) {
     const auto weights = extreme_weights(GetParam(), 16, n_in(), std::byte(value));

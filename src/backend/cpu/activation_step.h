@@ -21,8 +21,8 @@ inline constexpr std::int64_t step_slack = 31;
 struct alignas(64) ActivationStep {
   std::array<std::int8_t, 256> codes;
   std::array<float, 8> scales;           // per activation block: 8 of 32 values, or 1 of 256
-  std::array<std::int16_t, 16> sums_16;  // of 16 codes
   std::array<std::int16_t, 8> sums_32;   // of 32 codes
+  std::array<std::int16_t, 16> sums_16;  // of 16 codes
   std::array<std::int32_t, 8> wide_sums_32;
 };
 

@@ -89,12 +89,24 @@ class DeltaRuleKernel final : public LaunchKernel {
     for (std::int64_t i = 0; i < n_rows; ++i) {
       prepare(run, strips.head, first_row + i, inputs[static_cast<std::size_t>(i)]);
     }
-    for (std::int64_t strip = strips.first; strip < strips.end; ++strip) {
-      for (std::int64_t i = 0; i < n_rows; ++i) {
-        step(run, strips.head, strip, first_row + i, inputs[static_cast<std::size_t>(i)]);
+    for (std::int64_t i = 0; i < n_rows;) {
+      std::int64_t n = 1;
+      while (i + n < n_rows && continues(run.step, first_row + i + n)) {
+        ++n;
       }
+      for (std::int64_t strip = strips.first; strip < strips.end; ++strip) {
+        steps(run, strips.head, strip, {first_row + i, first_row + i + n}, &inputs[index_of(i)]);
+      }
+      i += n;
     }
   }
+
+  /// Whether a row finds the state in the place where the row before it left it.
+  static bool continues(const graph::StepView& step, std::int64_t row) {
+    return step.positions[index_of(row)] != 0 && step.state_before(row) == step.state_after(row) &&
+           step.state_after(row) == step.state_after(row - 1);
+  }
+  static std::size_t index_of(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   void prepare(const RunContext& run, std::int64_t head, std::int64_t row,
                HeadInputs& inputs) const {
@@ -107,19 +119,27 @@ class DeltaRuleKernel final : public LaunchKernel {
     inputs.beta = canonical_sigmoid(write_gate_.data(run)[at]);
   }
 
-  void step(const RunContext& run, std::int64_t head, std::int64_t strip, std::int64_t row,
-            const HeadInputs& inputs) const {
+  /// `inputs` of rows that continue each other.
+  void steps(const RunContext& run, std::int64_t head, std::int64_t strip,
+             const Worker::Range& rows, const HeadInputs* inputs) const {
     const std::int64_t column = head * params_.value_dim + strip * graph::state_strip;
-    kernels_.delta(
-        {.memory = run.states.memory_for(run.step, row, params_.layer, column * params_.key_dim,
-                                         params_.key_dim * graph::state_strip),
-         .key_dim = params_.key_dim,
-         .q = inputs.q,
-         .k = inputs.k,
-         .v = qkv_.data(run) + row * qkv_.desc.features + 2 * params_.key_features() + column,
-         .decay = inputs.decay,
-         .beta = inputs.beta,
-         .out = output_.data(run) + row * output_.desc.features + column});
+    std::array<DeltaToken, rows_at_once> tokens;
+    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+      const HeadInputs& from = inputs[row - rows.begin];
+      tokens[index_of(row - rows.begin)] = {
+          .q = from.q,
+          .k = from.k,
+          .v = qkv_.data(run) + row * qkv_.desc.features + 2 * params_.key_features() + column,
+          .decay = from.decay,
+          .beta = from.beta,
+          .out = output_.data(run) + row * output_.desc.features + column};
+    }
+    kernels_.delta({.memory = run.states.memory_for(run.step, rows.begin, params_.layer,
+                                                    column * params_.key_dim,
+                                                    params_.key_dim * graph::state_strip),
+                    .key_dim = params_.key_dim,
+                    .tokens = tokens.data(),
+                    .n_tokens = rows.end - rows.begin});
   }
 
   const KernelSet& kernels_;

@@ -162,11 +162,14 @@ class ExpertGateKernel final : public ExpertKernel {
         n_experts_,
         [&](std::int64_t expert) {
           const std::int64_t n_rows = own.order.n_rows_of(expert);
-          return n_rows == 0 ? Pieces{0, 1} : panel_pieces(n_out(), bytes, n_rows);
+          return n_rows == 0 ? Pieces{0, 1}
+                             : panel_pieces(kernels_, worker, n_out(), bytes, n_rows);
         },
         [&](std::int64_t expert, std::int64_t begin, std::int64_t end) {
-          for (std::int64_t panel = begin; panel < end; ++panel) {
-            run_panel(run, own, store, expert, panel * panel_rows);
+          const std::int64_t most = weight_rows_together(kernels_, own.order.n_rows_of(expert));
+          const std::int64_t stop = std::min(end * panel_rows, n_out());
+          for (std::int64_t at = begin * panel_rows; at < stop; at += most) {
+            run_panels(run, own, store, expert, {at, std::min(at + most, stop)});
           }
         });
   }
@@ -176,7 +179,7 @@ class ExpertGateKernel final : public ExpertKernel {
   [[nodiscard]] std::int64_t n_out() const { return products_[0].n_out; }
   /// A row's normed values, then the tiles of gate and up.
   [[nodiscard]] std::int64_t value_floats() const override {
-    return n_in() + 2 * panel_rows * input_.desc.rows;
+    return n_in() + 2 * kernels_.panels_together * panel_rows * input_.desc.rows;
   }
 
   void prepare_row(const RunContext& run, const Private& own, std::int64_t row,
@@ -193,12 +196,14 @@ class ExpertGateKernel final : public ExpertKernel {
     }
   }
 
-  void run_panel(const RunContext& run, const Private& own, const GatheredRows::Store& store,
-                 std::int64_t expert, std::int64_t begin) const {
-    const std::int64_t n = std::min(panel_rows, n_out() - begin);
+  /// Weight rows `rows` of one expert.
+  void run_panels(const RunContext& run, const Private& own, const GatheredRows::Store& store,
+                  std::int64_t expert, const Worker::Range& rows) const {
+    const std::int64_t begin = rows.begin;
+    const std::int64_t n = rows.end - begin;
     const std::int64_t n_rows = own.order.n_rows_of(expert);
     float* gate_tile = own.values + n_in();
-    float* up_tile = gate_tile + panel_rows * input_.desc.rows;
+    float* up_tile = gate_tile + n * n_rows;
     for (const auto& [product, tile] :
          {std::pair(&products_[0], gate_tile), std::pair(&products_[1], up_tile)}) {
       multiply(kernels_, *product, expert, begin, n,
@@ -244,7 +249,10 @@ class ExpertDownKernel final : public ExpertKernel {
     });
     const std::int64_t n_products = input_.rows(run.step) * n_used_;
     worker.share_out(
-        1, [&](std::int64_t) { return panel_pieces(n_out(), products_[0].row_bytes, n_products); },
+        1,
+        [&](std::int64_t) {
+          return panel_pieces(kernels_, worker, n_out(), products_[0].row_bytes, n_products);
+        },
         [&](std::int64_t, std::int64_t first, std::int64_t last) {
           const std::int64_t end = std::min(last * panel_rows, n_out());
           for (std::int64_t begin = first * panel_rows; begin < end; begin += chunk_) {

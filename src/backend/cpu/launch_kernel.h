@@ -69,12 +69,27 @@ struct ValueRef {
 inline constexpr std::int64_t max_private_rows = 4;
 
 /// Panels of n_out weight rows, each multiplied with n_rows activation rows, as pieces to share
-/// out. A claim costs about as much as reading two kilobytes.
-inline Pieces panel_pieces(std::int64_t n_out, std::int64_t row_bytes, std::int64_t n_rows) {
+/// out. A claim costs about as much as reading two kilobytes, and with many rows the reading of all
+/// activations.
+inline Pieces panel_pieces(const KernelSet& kernels, const Worker& worker, std::int64_t n_out,
+                           std::int64_t row_bytes, std::int64_t n_rows) {
   constexpr std::int64_t min_claim_bytes = 64 << 10;
+  constexpr std::int64_t claims_each = 4;
+  const std::int64_t n_panels = ceil_div(n_out, panel_rows);
   const std::int64_t panel_bytes = std::max<std::int64_t>(1, panel_rows * row_bytes * n_rows);
-  const std::int64_t at_least = n_rows < min_many_rows ? 1 : panels_together;
-  return {ceil_div(n_out, panel_rows), std::max(ceil_div(min_claim_bytes, panel_bytes), at_least)};
+  if (n_rows < min_many_rows) {
+    return {n_panels, ceil_div(min_claim_bytes, panel_bytes)};
+  }
+  return {n_panels,
+          std::clamp(n_panels / (claims_each * worker.count), panels_at_once,
+                     std::max(panels_at_once, kernels.panels_together)),
+          many_rows_share};
+}
+
+/// How many weight rows of each of two matrices that are gated a thread takes at a time: with many
+/// activation rows, those that a kernel reads them once for.
+inline std::int64_t weight_rows_together(const KernelSet& kernels, std::int64_t n_rows) {
+  return n_rows < min_many_rows ? panel_rows : kernels.panels_together * panel_rows;
 }
 
 class LaunchKernel {

@@ -91,7 +91,7 @@ class ProjectionKernel final : public LaunchKernel {
     const bool private_rows = n_rows <= max_private_rows;
     Carver own(run.scratch_of(worker));
     auto* matmul_scratch = own.take<std::byte>(matmul_bytes_);
-    auto* tile = own.take<float>(2 * panel_rows * input_.desc.rows);
+    auto* tile = own.take<float>(tile_floats());
     Carver shared(run.shared_scratch);
     Carver& store = private_rows ? own : shared;
     const Prepared prepared = carve(store, private_rows ? max_private_rows : input_.desc.rows);
@@ -106,7 +106,10 @@ class ProjectionKernel final : public LaunchKernel {
     if (gate_) {
       const std::int64_t bytes = parts_[0].row_bytes + parts_[1].row_bytes;
       worker.share_out(
-          1, [&](std::int64_t) { return panel_pieces(parts_[0].n_out, bytes, n_rows); },
+          1,
+          [&](std::int64_t) {
+            return panel_pieces(kernels_, worker, parts_[0].n_out, bytes, n_rows);
+          },
           [&](std::int64_t, std::int64_t begin, std::int64_t end) {
             const auto rows = rows_of_panels(begin, end, parts_[0].n_out);
             run_gated(rows, run, prepared, n_rows, matmul_scratch, tile);
@@ -119,7 +122,7 @@ class ProjectionKernel final : public LaunchKernel {
     worker.share_out(
         std::ssize(parts_),
         [&](std::int64_t i) {
-          return panel_pieces(part_at(i).n_out, part_at(i).row_bytes, n_rows);
+          return panel_pieces(kernels_, worker, part_at(i).n_out, part_at(i).row_bytes, n_rows);
         },
         [&](std::int64_t i, std::int64_t begin, std::int64_t end) {
           const auto rows = rows_of_panels(begin, end, part_at(i).n_out);
@@ -136,13 +139,17 @@ class ProjectionKernel final : public LaunchKernel {
   [[nodiscard]] std::int64_t private_bytes() const override {
     Carver measure(nullptr);
     measure.take<std::byte>(matmul_bytes_);
-    measure.take<float>(2 * panel_rows * input_.desc.rows);
+    measure.take<float>(tile_floats());
     carve(measure, max_private_rows);
     return measure.used();
   }
 
  private:
   [[nodiscard]] std::int64_t n_in() const { return input_.desc.features; }
+  /// What the gate multiplies, for as many weight rows as go together.
+  [[nodiscard]] std::int64_t tile_floats() const {
+    return gate_ ? kernels_.panels_together * panel_rows * input_.desc.rows : 0;
+  }
   /// Whether what is multiplied is not the input as it is.
   [[nodiscard]] bool changes_values() const { return norm_weight_ != nullptr || input_gate_; }
 
@@ -249,14 +256,14 @@ class ProjectionKernel final : public LaunchKernel {
   void run_gated(const Worker::Range& rows, const RunContext& run, const Prepared& prepared,
                  std::int64_t n_rows, std::byte* scratch, float* tile) const {
     const std::int64_t n_out = parts_[0].n_out;
-    float* up_tile = tile + panel_rows * input_.desc.rows;
-    for (std::int64_t begin = rows.begin; begin < rows.end; begin += panel_rows) {
-      const std::int64_t n = std::min(panel_rows, rows.end - begin);
-      multiply(run, prepared, n_rows, parts_[0], begin, n, tile, n, scratch);
-      multiply(run, prepared, n_rows, parts_[1], begin, n, up_tile, n, scratch);
+    const std::int64_t most = weight_rows_together(kernels_, n_rows);
+    for (std::int64_t begin = rows.begin; begin < rows.end; begin += most) {
+      const std::int64_t n = std::min(most, rows.end - begin);
+      float* out = output_.data(run) + begin;
+      multiply(run, prepared, n_rows, parts_[0], begin, n, out, n_out, scratch);
+      multiply(run, prepared, n_rows, parts_[1], begin, n, tile, n, scratch);
       for (std::int64_t row = 0; row < n_rows; ++row) {
-        kernels_.gate(*gate_, tile + row * n, up_tile + row * n, n,
-                      output_.data(run) + row * n_out + begin);
+        kernels_.gate(*gate_, out + row * n_out, tile + row * n, n, out + row * n_out);
       }
     }
   }

@@ -33,6 +33,7 @@ class Barrier {
 struct Pieces {
   std::int64_t n;
   std::int64_t at_once;
+  double fixed_share = 1;  // of what share_out() would share out at the beginning
 };
 
 /// One thread's part in a job.
@@ -87,7 +88,9 @@ struct Worker {
   static constexpr std::int64_t min_claims_each = 2;
 
   [[nodiscard]] std::int64_t n_fixed(const Pieces& pieces) const {
-    return static_cast<std::int64_t>(static_cast<double>(pieces.n) * fixed_share / count) * count;
+    return static_cast<std::int64_t>(static_cast<double>(pieces.n) * fixed_share *
+                                     pieces.fixed_share / count) *
+           count;
   }
   /// How many claims the rest of a loop takes.
   [[nodiscard]] std::int64_t claims(const Pieces& pieces) const {
@@ -114,6 +117,10 @@ struct Worker {
 
 /// Of a loop's pieces, how many threads on equal cores have for themselves.
 inline constexpr double equal_share = 0.875;
+
+/// Of that share of a loop whose pieces take long: neighbours on a shared machine can make one core
+/// half as fast as another.
+inline constexpr double many_rows_share = 0.6;
 
 /// Persistent threads for jobs in which every thread runs the same function and they meet at
 /// barriers. The calling thread is worker 0. Idle threads spin for a few tens of microseconds, then

@@ -78,7 +78,9 @@ Result<KernelSet> choose_kernel_set() {
 std::int64_t matmul_scratch_bytes(std::int64_t weight_row_bytes, std::int64_t n_in,
                                   std::int64_t n_rows) {
   const std::int64_t decoded = round_up(n_in, 4) * panel_rows * std::int64_t{sizeof(float)};
-  return std::max(decoded, panels_together * panel_scratch_bytes(weight_row_bytes, n_rows));
+  return std::max(decoded,
+                  panels_at_once * (native_panel_bytes(weight_row_bytes) + unpacked_bytes) +
+                      max_panels_together * panel_sum_bytes(n_rows));
 }
 
 std::int64_t max_attend_rows(const graph::AttentionParams& params) {

@@ -58,16 +58,22 @@ struct AttendTask {
   std::byte* scratch;      // attend_scratch_bytes(params), private to the thread
 };
 
-/// One token of a strip of a head's memory, as in graph/ops/delta_rule.h.
-struct DeltaTask {
-  float* memory;  // [key_dim][16]
-  std::int64_t key_dim;
+/// What one token brings to a strip of a head's memory, as in graph/ops/delta_rule.h.
+struct DeltaToken {
   const float* q;  // [key_dim], normalised as k is
   const float* k;
   const float* v;  // [16]
   float decay;
   float beta;
   float* out;  // [16]
+};
+
+/// Some tokens of a strip, one after another.
+struct DeltaTask {
+  float* memory;  // [key_dim][16]
+  std::int64_t key_dim;
+  const DeltaToken* tokens;
+  std::int64_t n_tokens;  // at least 1
 };
 
 /// One token of up to conv_block neighbouring channels, as in graph/ops/causal_conv.h.
@@ -85,6 +91,10 @@ inline constexpr std::int64_t conv_block = 64;
 
 /// From here on unpacking weights for tile instructions pays.
 inline constexpr std::int64_t min_many_rows = 64;
+/// Panels of sixteen weight rows for which a kernel may read the activations once, and of them how
+/// many it may have unpacked at the same time.
+inline constexpr std::int64_t max_panels_together = 8;
+inline constexpr std::int64_t panels_at_once = 2;
 
 /// The keys [first, last] of a partition that a query sees; none when last < first.
 struct KeyRange {
@@ -114,6 +124,8 @@ struct KernelSet {
   std::vector<MatmulKernel> matmul;
   std::vector<MatmulKernel> matmul_many;  // for min_many_rows activation rows; null: as few
   std::vector<InterleaveKernel> interleave;
+  /// Panels for which those for many rows read the activations once, up to max_panels_together.
+  std::int64_t panels_together = 1;
   /// quant::quantize_activations of n values, in steps that lie `stride` apart.
   void (*quantize)(const float* x, std::int64_t n, int block, ActivationStep* steps,
                    std::int64_t stride);
@@ -158,14 +170,14 @@ Result<KernelSet> choose_kernel_set();
 /// Scratch of a task of up to n_rows activation rows.
 std::int64_t matmul_scratch_bytes(std::int64_t weight_row_bytes, std::int64_t n_in,
                                   std::int64_t n_rows);
-/// Panels of sixteen weight rows that a kernel may work on at the same time.
-inline constexpr std::int64_t panels_together = 2;
-/// Of the scratch of one of them, the unpacked tiles of one step.
+/// Scratch of one panel: its native rows as tiles, the unpacked tiles of one step, the sums
+/// [rows, 16].
+constexpr std::int64_t native_panel_bytes(std::int64_t weight_row_bytes) {
+  return round_up(weight_row_bytes * panel_rows, 64);
+}
 inline constexpr std::int64_t unpacked_bytes = 10240;
-/// One panel's scratch: its native rows as tiles, the unpacked tiles, the sums [rows, 16].
-constexpr std::int64_t panel_scratch_bytes(std::int64_t weight_row_bytes, std::int64_t n_rows) {
-  return round_up(weight_row_bytes * panel_rows, 64) + unpacked_bytes +
-         (n_rows + step_slack) * panel_rows * std::int64_t{sizeof(float)};
+constexpr std::int64_t panel_sum_bytes(std::int64_t n_rows) {
+  return (n_rows + step_slack) * panel_rows * std::int64_t{sizeof(float)};
 }
 /// Keys that are widened together, where the type of the cache is not multiplied directly.
 inline constexpr std::int64_t attend_chunk = 64;

@@ -126,7 +126,7 @@ template <class Q>
 
 /// The scratch behind that panel.
 [[nodiscard]] inline std::byte* after_panel(const MatmulTask& task) {
-  return task.scratch + round_up(panel_rows * task.weight_row_bytes, 64);
+  return task.scratch + native_panel_bytes(task.weight_row_bytes);
 }
 
 /// Stores the dots of `width` weight rows, from row o on, with one activation row; only those below

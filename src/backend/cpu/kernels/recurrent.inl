@@ -9,53 +9,66 @@
   graph::unit_vector(x, n, scale, y);
 }
 
-/// Vectors of a strip.
-inline constexpr std::size_t strip_vectors = graph::state_strip / width;
-/// Four partial sums by key dimension mod 4.
-using StripSums = std::array<std::array<Floats, 4>, strip_vectors>;
+/// Four partial sums by key dimension mod 4, of one vector of columns.
+using KeySums = std::array<Floats, 4>;
 
-[[HEARTH_INLINE]] inline Floats total(const std::array<Floats, 4>& partial) {
+[[HEARTH_INLINE]] inline Floats total(const KeySums& partial) {
   return add(add(partial[0], partial[1]), add(partial[2], partial[3]));
 }
 
-/// Two passes over the strip, which stays in the first-level cache: what the decayed memory holds
-/// for k, then the write and the read.
-[[HEARTH_TARGET]] void delta_strip(const DeltaTask& task) {
-  const Floats decay = same_floats(task.decay);
-  StripSums found{};
-  for (std::int64_t i = 0; i < task.key_dim; i += 4) {
-    unroll<4>([&](auto j) HEARTH_LAMBDA {
-      const std::int64_t at = i + static_cast<std::int64_t>(j);
-      const float* row = task.memory + at * graph::state_strip;
-      const Floats k = same_floats(task.k[at]);
-      unroll<strip_vectors>([&](auto v) HEARTH_LAMBDA {
-        const Floats kept = multiply(decay, load_floats(row + v * width));
-        found[v][j] = multiply_add(kept, k, found[v][j]);
-      });
-    });
+/// Calls f(key dimension, its place mod 4) for every row of the memory.
+template <class F>
+[[HEARTH_INLINE]] inline void for_keys(std::int64_t key_dim, F&& f) {
+  for (std::int64_t i = 0; i < key_dim; i += 4) {
+    unroll<4>([&](auto j) HEARTH_LAMBDA { f(i + static_cast<std::int64_t>(j), j); });
   }
-  std::array<Floats, strip_vectors> delta;
-  unroll<strip_vectors>([&](auto v) HEARTH_LAMBDA {
-    const Floats error = add(load_floats(task.v + v * width), negate(total(found[v])));
-    delta[v] = multiply(same_floats(task.beta), error);
+}
+
+/// One vector of columns, whose memory stays in the first-level cache. A pass over it writes a
+/// token, reads it, decays the memory for the next token and looks for that one's key.
+[[HEARTH_INLINE]] inline void delta_columns(const DeltaTask& task, std::size_t column) {
+  float* memory = task.memory + column;
+  const Floats first_decay = same_floats(task.tokens[0].decay);
+  KeySums found{};
+  for_keys(task.key_dim, [&](std::int64_t at, auto j) HEARTH_LAMBDA {
+    float* row = memory + at * graph::state_strip;
+    const Floats kept = multiply(first_decay, load_floats(row));
+    store_floats(kept, row);
+    found[j] = multiply_add(kept, same_floats(task.tokens[0].k[at]), found[j]);
   });
-  StripSums read{};
-  for (std::int64_t i = 0; i < task.key_dim; i += 4) {
-    unroll<4>([&](auto j) HEARTH_LAMBDA {
-      const std::int64_t at = i + static_cast<std::int64_t>(j);
-      float* row = task.memory + at * graph::state_strip;
-      const Floats k = same_floats(task.k[at]);
-      const Floats q = same_floats(task.q[at]);
-      unroll<strip_vectors>([&](auto v) HEARTH_LAMBDA {
-        const Floats kept = multiply(decay, load_floats(row + v * width));
-        const Floats written = multiply_add(k, delta[v], kept);
-        store_floats(written, row + v * width);
-        read[v][j] = multiply_add(written, q, read[v][j]);
+  for (std::int64_t i = 0; i < task.n_tokens; ++i) {
+    const DeltaToken& token = task.tokens[i];
+    const Floats error = add(load_floats(token.v + column), negate(total(found)));
+    const Floats delta = multiply(same_floats(token.beta), error);
+    KeySums read{};
+    if (i + 1 == task.n_tokens) {
+      for_keys(task.key_dim, [&](std::int64_t at, auto j) HEARTH_LAMBDA {
+        float* row = memory + at * graph::state_strip;
+        const Floats written = multiply_add(same_floats(token.k[at]), delta, load_floats(row));
+        store_floats(written, row);
+        read[j] = multiply_add(written, same_floats(token.q[at]), read[j]);
       });
-    });
+    } else {
+      const DeltaToken& next = task.tokens[i + 1];
+      const Floats decay = same_floats(next.decay);
+      found = {};
+      for_keys(task.key_dim, [&](std::int64_t at, auto j) HEARTH_LAMBDA {
+        float* row = memory + at * graph::state_strip;
+        const Floats written = multiply_add(same_floats(token.k[at]), delta, load_floats(row));
+        read[j] = multiply_add(written, same_floats(token.q[at]), read[j]);
+        const Floats kept = multiply(decay, written);
+        store_floats(kept, row);
+        found[j] = multiply_add(kept, same_floats(next.k[at]), found[j]);
+      });
+    }
+    store_floats(total(read), token.out + column);
   }
-  unroll<strip_vectors>([&](auto v)
-                            HEARTH_LAMBDA { store_floats(total(read[v]), task.out + v * width); });
+}
+
+[[HEARTH_TARGET]] void delta_strip(const DeltaTask& task) {
+  for (std::size_t column = 0; column < graph::state_strip; column += width) {
+    delta_columns(task, column);
+  }
 }
 
 [[HEARTH_TARGET, gnu::flatten]] void conv_channels(const ConvTask& task) {
