@@ -127,9 +127,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         model = pathlib.Path(folder) / "model.gguf"
         report.run("synth", [hearth, "synth", arguments.shape, model, "--type", MIXTURE])
-        for n_prompt, n_decode in ((512, 128), (8192, 32)):
-            bench = [hearth, "bench", model, "--device", arguments.device, "--no-check", "-r", "3", "--json"]
-            report.run_json(f"bench {n_prompt}", [*bench, "-p", str(n_prompt), "-n", str(n_decode)])
+        bench = [hearth, "bench", model, "--device", arguments.device, "--no-check", "--draft-depth", "0", "-r", "3", "--json"]
+        for n_prompt, n_decode, n_sequences in ((512, 128, 1), (8192, 32, 1), (64, 32, 16), (64, 32, 64)):
+            step = f"bench {n_prompt}" + (f" of {n_sequences} sequences" if n_sequences > 1 else "")
+            report.run_json(step, [*bench, "-p", str(n_prompt), "-n", str(n_decode), "--parallel", str(n_sequences)])
 
     failed = [step["step"] for step in report.steps if not step["ok"]]
     whole = {"commit": commit.stdout.strip(), "device": arguments.device, "failed": failed, "steps": report.steps}

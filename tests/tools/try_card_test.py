@@ -52,6 +52,7 @@ class TryCard(unittest.TestCase):
         self.assertEqual(steps["hearth_gpu_test"]["result"], {"cases": 2, "failed": ["A.Fails"]})
         self.assertEqual(steps["selftest"]["result"], {"command": "selftest"})
         self.assertEqual(steps["bench 8192"]["result"], {"command": "bench"})
+        self.assertEqual(steps["bench 64 of 16 sequences"]["result"], {"command": "bench"})
 
     def test_says_what_failed(self):
         status, report = self.report_of("3", 1)
