@@ -149,6 +149,16 @@ TEST(GpuBackend, GivesTheReferenceBitsForPromptsOfManyRows) {
   }
 }
 
+TEST(GpuBackend, GivesTheReferenceBitsForMoreStripsOfAnExpertThanThreadsAddUp) {
+  TinySize size = small();
+  size.ffn = 768;  // 48 strips of gate and of up for at most a few threadgroups
+  const TinyModel model(Family::hybrid, size, types({"Q4_K"}));
+  const std::vector<Tokens> sequences{random_tokens(3, size.vocab, 1)};
+  const auto expected = reference_logits(model, DType::f16, sequences);
+  const auto actual = run_schedule(*gpu_backend(), model, DType::f16, sequences, {.chunk = 1});
+  EXPECT_EQ(first_difference(expected, actual), "");
+}
+
 TEST(GpuBackend, GivesTheReferenceBitsBeyondOneAttentionPartition) {
   const TinySize size{.n_layers = 2,
                       .embed = 24,  // no multiple of any block or vector

@@ -31,7 +31,7 @@ std::int64_t n_blocks(const plan::ExpertDown& down, const Recorder& recorder) {
 u32 strips_for_each_group(u32 n_strips, u32 n_experts, u32 n_units, const Recorder& recorder) {
   const u32 n_groups = std::max(recorder.device().compute_units / n_experts, 1u);
   return std::clamp<u32>(static_cast<u32>(ceil_div(n_strips, n_groups)), 1,
-                         EXPERT_MAX_UNITS / n_units);
+                         std::min<u32>(EXPERT_MAX_UNITS / n_units, EXPERT_MAX_STRIPS));
 }
 
 }  // namespace

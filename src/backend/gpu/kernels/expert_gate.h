@@ -12,6 +12,8 @@ namespace hearth::backend::gpu {
 #define GATE_MAX_EXPERTS 512
 /// Strips of a threadgroup, times 2 n / 256, at most.
 #define EXPERT_MAX_UNITS (EXPERT_MAX_IN / STRIP_BLOCK_FLOATS(1))
+/// Strips of a threadgroup at most: a thread adds up each result of gate and of up.
+#define EXPERT_MAX_STRIPS (STRIP_THREADS / (2 * STRIP_ROWS))
 
 /// y[row, slot] = activation(gate[expert[slot]] x[row]) * up[expert[slot]] x[row], with x normed as
 /// a whole row first if has_norm, and experts as graph::Router chooses them. Buffers: counts, x f32
@@ -20,8 +22,8 @@ namespace hearth::backend::gpu {
 /// routing f32 [rows, 2 n_used] (written as router_f32 writes it), y f32 [rows, n_used, n_out].
 /// gate and up may be the same buffer; an absent norm any that is only read. Threadgroups of
 /// STRIP_THREADS, grid (ceil(strips of n_out / group_strips), n_used, capacity). n is a multiple of
-/// 256 up to EXPERT_MAX_IN, group_strips * 2 n / 256 at most EXPERT_MAX_UNITS, expert_rows and
-/// first_row are multiples of TILE_ROWS.
+/// 256 up to EXPERT_MAX_IN, group_strips at most EXPERT_MAX_STRIPS and, times 2 n / 256,
+/// EXPERT_MAX_UNITS, expert_rows and first_row are multiples of TILE_ROWS.
 struct ExpertGateParams {
   u32 n;
   u32 has_norm;
