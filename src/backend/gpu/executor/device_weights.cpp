@@ -11,9 +11,6 @@
 namespace hearth::backend::gpu {
 namespace {
 
-/// What is on its way to tiles at once.
-constexpr std::int64_t staging_bytes = 64 << 20;
-
 bool has_tiles(DType type) {
   return type == quant::Q4_K::info.dtype || type == quant::Q5_K::info.dtype ||
          type == quant::Q6_K::info.dtype;
@@ -108,10 +105,11 @@ class TileUploader {
 
 }  // namespace
 
-Result<DeviceWeights> DeviceWeights::create(Device& device, const graph::WeightTable& weights) {
+Result<DeviceWeights> DeviceWeights::create(Device& device, const graph::WeightTable& weights,
+                                            std::int64_t staging_bytes) {
   DeviceWeights uploaded;
   std::map<const std::byte*, std::uint64_t> offsets;  // by where the data lies in the file
-  std::int64_t largest_row = 0;                       // 16 of them
+  std::int64_t largest_strip = 0;
   for (const graph::Weight& weight : weights) {
     const TensorView& tensor = weight.tensor;
     const bool is_tiled = device.capabilities().has_integer_tiles && tensor.shape.rank() > 1 &&
@@ -120,7 +118,7 @@ Result<DeviceWeights> DeviceWeights::create(Device& device, const graph::WeightT
     if (is_tiled) {
       const TiledShape shape(tensor);
       bytes = shape.bytes();
-      largest_row = std::max(largest_row, TILE_ROWS * shape.row_bytes);
+      largest_strip = std::max(largest_strip, TILE_ROWS * shape.row_bytes);
     }
     const auto [entry, is_new] =
         offsets.emplace(tensor.data.data(), static_cast<std::uint64_t>(uploaded.bytes_));
@@ -132,7 +130,7 @@ Result<DeviceWeights> DeviceWeights::create(Device& device, const graph::WeightT
   }
   HEARTH_ASSIGN(const auto buffer,
                 device.allocate(static_cast<std::uint64_t>(uploaded.bytes_), "weights"));
-  TileUploader tiles(device, std::max(std::min(staging_bytes, uploaded.bytes_), largest_row));
+  TileUploader tiles(device, std::max(std::min(staging_bytes, uploaded.bytes_), largest_strip));
   for (std::size_t i = 0; i < weights.size(); ++i) {
     BufferPart& part = uploaded.parts_[i];
     part.buffer = buffer;

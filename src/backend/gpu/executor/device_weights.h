@@ -12,9 +12,11 @@ namespace hearth::backend::gpu {
 /// instructions for them (kernels/weight_tiles.h), all others as the file stores them.
 class DeviceWeights {
  public:
-  /// Uploads all of them. Weights that share their data in the file share it here. Errors:
+  /// Uploads all of them. Weights that share their data in the file share it here. What becomes
+  /// tiles passes through at most staging_bytes of the device, or one strip. Errors:
   /// out_of_memory; internal when the device failed.
-  static Result<DeviceWeights> create(Device& device, const graph::WeightTable& weights);
+  static Result<DeviceWeights> create(Device& device, const graph::WeightTable& weights,
+                                      std::int64_t staging_bytes = 64 << 20);
 
   [[nodiscard]] const BufferPart& part(graph::WeightId id) const {
     return parts_[graph::index(id)];

@@ -1,9 +1,9 @@
-// For one row of the step. A simdgroup has one block of a row's codes, or every sixteenth, and asks
-// for its next tile before it multiplies one (kernels/row_tile.h); what tiles say goes to shared
-// memory, where a thread per result adds it up in order of k. Of floats, chunks of eight rows pass
-// through shared memory, where a lane of the first simdgroup has each of the four chains of a row.
-// 30 KiB of shared memory. Bound by the latency of the input for small matrices, by memory for
-// large ones.
+// For one row of the step. A simdgroup has one block of a row's codes, or every sixteenth; parts of
+// its next tile are asked for as those of a tile have been used (kernels/row_tile.h); what tiles
+// say goes to shared memory, where a thread per result adds it up in order of k. Of floats, chunks
+// of eight rows pass through shared memory, where a lane of the first simdgroup has each of the
+// four chains of a row. 30 KiB of shared memory. Bound by the latency of the input for small
+// matrices, by memory for large ones.
 
 #include "backend/gpu/kernels/strip_group.h"
 #include "backend/gpu/kernels/strip_sums.h"
