@@ -3,8 +3,10 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/gpu/executor/columns.h"
 #include "backend/gpu/executor/strips.h"
 #include "backend/gpu/executor/tile_products.h"
+#include "backend/gpu/kernels/columns.h"
 #include "backend/gpu/kernels/tile_product.h"
 #include "base/checked.h"
 #include "base/format.h"
@@ -53,12 +55,21 @@ ProductLaunch piece_launch(const MatrixProduct& product, u32 capacity, const Rec
 
 void MatrixProduct::prepare(MatrixInput& input, Recorder& recorder) {
   input.prepare_for(weight, recorder);
-  if (experts && !experts->rows && takes_tiles(*this, input, recorder)) {
-    experts->rows = record_expert_rows(*this, recorder);
+  if (!experts || experts->rows) {
+    return;
+  }
+  if (takes_columns(*this, input, recorder)) {
+    experts->rows = record_expert_rows(*this, COLUMN_MAX_COLUMNS, recorder);
+  } else if (takes_tiles(*this, input, recorder)) {
+    experts->rows = record_expert_rows(*this, TILE_PRODUCT_COLUMNS, recorder);
   }
 }
 
 Result<void> MatrixProduct::record(const MatrixInput& input, Recorder& recorder) const {
+  if (takes_columns(*this, input, recorder)) {
+    record_columns({this, 1}, input, recorder);
+    return {};
+  }
   const auto& [name, tensor, is_mapped] = recorder.host_weight(weight);
   const u32 capacity = recorder.rows(input.value());
   ProductLaunch launch = takes_tiles(*this, input, recorder)
@@ -109,6 +120,10 @@ Result<void> record_gated_products(MatrixProduct gate, MatrixProduct up,
   }
   up.prepare(input, recorder);
   recorder.barrier();
+  if (takes_column_pair(gate, up, input, recorder)) {
+    record_column_pair(gate, up, activation, input, recorder);
+    return {};
+  }
   const std::int64_t slots = gate.experts ? recorder.features(gate.experts->routing) / 2 : 1;
   gate.y = recorder.scratch(recorder.rows(input.value()) * slots * gate.n_out * 4);
   HEARTH_TRY(gate.record(input, recorder));

@@ -213,13 +213,16 @@ Result<void> RecordOp::operator()(const graph::CausalConv& op) const {
   const CausalConvParams params{
       n(), static_cast<u32>(recorder.host_weight(op.weight).tensor.shape.back()),
       caches.slot_stride()};
-  recorder.dispatch(KernelId::causal_conv_f32,
-                    {counts(), x(0), recorder.weight(op.weight), step.row_starts, step.positions,
-                     step.state_before, step.state_after, caches.ring(op.layer), y()},
-                    params,
-                    {static_cast<u32>(ceil_div(params.channels, CAUSAL_CONV_CHANNELS)),
-                     sequence_capacity(rows(), recorder)},
-                    row_threads);
+  constexpr u32 few_rows = 64;  // of longer sequences, simdgroups share the rows
+  const bool is_few = params.taps == 4 && rows() <= few_rows;
+  recorder.dispatch(
+      is_few ? KernelId::causal_conv_few_f32 : KernelId::causal_conv_f32,
+      {counts(), x(0), recorder.weight(op.weight), step.row_starts, step.positions,
+       step.state_before, step.state_after, caches.ring(op.layer), y()},
+      params,
+      {static_cast<u32>(ceil_div(params.channels, is_few ? row_threads : CAUSAL_CONV_CHANNELS)),
+       sequence_capacity(rows(), recorder)},
+      row_threads);
   return {};
 }
 
