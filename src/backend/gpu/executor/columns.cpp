@@ -13,16 +13,23 @@
 namespace hearth::backend::gpu {
 namespace {
 
+constexpr u32 min_column_rows = 5;
 constexpr u32 max_column_rows = 64;      // more are worth a tile of 64 columns
 constexpr u32 usual_simdgroups = 4;      // of a threadgroup
 constexpr u32 simdgroups_for_units = 8;  // of a compute unit, that hide each other's latency
+
+constexpr std::int64_t column_block = 256;
+
+bool are_column_rows(u32 rows) {
+  return rows >= min_column_rows && rows <= max_column_rows;
+}
 
 u32 strips_of(const MatrixProduct& product) {
   return static_cast<u32>(ceil_div(product.n_out, TILE_ROWS));
 }
 
 /// How simdgroups share the strips of all parts and the columns.
-void share_columns(u32 n_strips, u32 capacity, u32 n_units, ColumnParams& params) {
+void share_columns(u32 n_strips, u32 capacity, u32 n_units, bool has_floats, ColumnParams& params) {
   params.chunk_groups = COLUMN_MAX_GROUPS;
   while (params.chunk_groups > 1 &&
          n_strips * ceil_div(capacity, COLUMN_GROUP * params.chunk_groups) <
@@ -32,7 +39,10 @@ void share_columns(u32 n_strips, u32 capacity, u32 n_units, ColumnParams& params
   params.n_chunks = static_cast<u32>(ceil_div(capacity, COLUMN_GROUP * params.chunk_groups));
   params.simdgroup_strips =
       std::clamp<u32>(n_strips * params.n_chunks / (2 * simdgroups_for_units * n_units), 1, 4);
-  params.group_strips = std::max(usual_simdgroups / params.n_chunks, 1u) * params.simdgroup_strips;
+  // Of floats, simdgroups share what they bring; otherwise few make it more threadgroups.
+  const auto most = static_cast<u32>(ceil_div(usual_simdgroups, params.n_chunks));
+  const u32 enough = std::max(n_strips / (params.simdgroup_strips * n_units), 1u);
+  params.group_strips = (has_floats ? most : std::min(most, enough)) * params.simdgroup_strips;
 }
 
 /// The same for experts, of whose entries a threadgroup has one tile.
@@ -47,8 +57,16 @@ void share_expert_columns(ColumnParams& params) {
 
 /// `products` in the order of the kernel's weights, n_outputs of which have strips of their own.
 void dispatch_columns(std::span<const MatrixProduct> products, std::size_t n_outputs,
-                      ColumnParams params, const MatrixInput& input, Recorder& recorder) {
+                      ColumnParams params, const MatrixInput& input, Recorder& recorder,
+                      const SlotSum* sum = nullptr) {
   const MatrixProduct& first = products.front();
+  BufferPart slots = recorder.absent();
+  BufferPart routing = recorder.absent();
+  if (sum != nullptr) {
+    params.n_slots = recorder.features(sum->routing) / 2;
+    slots = sum->said;
+    routing = recorder.value(sum->routing);
+  }
   const TensorView& matrix = recorder.host_weight(first.weight).tensor;
   params.axis = recorder.axis(input.value());
   params.n = static_cast<u32>(matrix.shape.back());
@@ -72,30 +90,42 @@ void dispatch_columns(std::span<const MatrixProduct> products, std::size_t n_out
     share_expert_columns(params);
   } else {
     u32 n_strips = 0;
+    bool has_floats = false;
     for (const auto& product : products.first(n_outputs)) {
-      n_strips += strips_of(product);
+      const bool is_tiled = recorder.is_tiled(product.weight);
+      n_strips += is_tiled ? strips_of(product) : 0;
+      has_floats = has_floats || !is_tiled;
     }
-    share_columns(n_strips, recorder.rows(input.value()), recorder.device().compute_units, params);
+    share_columns(n_strips, recorder.rows(input.value()), recorder.device().compute_units,
+                  has_floats, params);
   }
+  const u32 n_simdgroups = params.n_chunks * params.group_strips / params.simdgroup_strips;
+  params.float_chunks =
+      static_cast<u32>(ceil_div(recorder.rows(input.value()), COLUMN_FLOAT_COLUMNS * n_simdgroups));
   u32 end = 0;
+  bool has_floats = false;
   for (std::size_t i = 0; i < COLUMN_PARTS; ++i) {
     if (i < products.size()) {
       params.n_out[i] = static_cast<u32>(products[i].n_out);
       params.type[i] = *strip_type(products[i].weight, recorder);
     }
-    if (i < n_outputs) {
+    if (i < n_outputs && params.type[i] == STRIP_F32) {
+      has_floats = true;
+      end += static_cast<u32>(ceil_div(products[i].n_out, COLUMN_FLOAT_ROWS)) * params.float_chunks;
+    } else if (i < n_outputs) {
       end += static_cast<u32>(ceil_div(strips_of(products[i]), params.group_strips));
     }
     params.group_end[i] = end;
   }
 
   std::vector<BufferPart> buffers{recorder.step().counts};
-  const auto& x = input.buffers(first.weight, recorder);
+  const auto& x = input.columns();
   buffers.insert(buffers.end(), x.begin(), x.end());
   buffers.insert(buffers.end(),
-                 {std::move(entries), std::move(tiles),
-                  params.has_row_gate != 0 ? first.gate.value : recorder.absent(),
-                  first.residual ? recorder.value(*first.residual) : recorder.absent()});
+                 {has_floats ? input.prepared_floats() : recorder.absent(), std::move(entries),
+                  std::move(tiles), params.has_row_gate != 0 ? first.gate.value : recorder.absent(),
+                  first.residual ? recorder.value(*first.residual) : recorder.absent(),
+                  std::move(slots), std::move(routing)});
   for (std::size_t i = 0; i < COLUMN_PARTS; ++i) {
     buffers.push_back(i < products.size() ? recorder.weight(products[i].weight)
                                           : recorder.absent());
@@ -104,17 +134,29 @@ void dispatch_columns(std::span<const MatrixProduct> products, std::size_t n_out
     buffers.push_back(i < n_outputs ? products[i].y : recorder.scratch(sizeof(float)));
   }
   recorder.dispatch(KernelId::column_projection, std::move(buffers), params, {end, n_tiles},
-                    32 * params.n_chunks * params.group_strips / params.simdgroup_strips);
+                    32 * n_simdgroups);
 }
 
 }  // namespace
 
+bool prefers_columns(u32 rows, graph::WeightId matrix, const Recorder& recorder) {
+  const auto type = strip_type(matrix, recorder);
+  return are_column_rows(rows) && (type == STRIP_Q4_K || type == STRIP_Q5_K || type == STRIP_Q6_K);
+}
+
 bool takes_columns(const MatrixProduct& product, const MatrixInput& input,
                    const Recorder& recorder) {
-  const u32 rows = recorder.rows(input.value());
-  return recorder.is_tiled(product.weight) && rows > max_strip_rows && rows <= max_column_rows &&
-         !product.bias && product.gate.kind != PRODUCT_ELEMENT_GATE &&
+  return prefers_columns(recorder.rows(input.value()), product.weight, recorder) && !product.bias &&
+         product.gate.kind != PRODUCT_ELEMENT_GATE &&
          (!product.experts || product.experts->first_row % TILE_ROWS == 0);
+}
+
+bool takes_float_columns(const MatrixProduct& product, const MatrixInput& input,
+                         const Recorder& recorder) {
+  const TensorView& matrix = recorder.host_weight(product.weight).tensor;
+  return are_column_rows(recorder.rows(input.value())) && matrix.dtype == DType::f32 &&
+         matrix.shape.back() % column_block == 0 && !product.bias && !product.experts &&
+         product.gate.kind != PRODUCT_ELEMENT_GATE;
 }
 
 bool takes_column_pair(const MatrixProduct& gate, const MatrixProduct& up, const MatrixInput& input,
@@ -128,8 +170,8 @@ bool takes_column_pair(const MatrixProduct& gate, const MatrixProduct& up, const
 }
 
 void record_columns(std::span<const MatrixProduct> products, const MatrixInput& input,
-                    Recorder& recorder) {
-  dispatch_columns(products, products.size(), {}, input, recorder);
+                    Recorder& recorder, const SlotSum* sum) {
+  dispatch_columns(products, products.size(), {}, input, recorder, sum);
 }
 
 void record_column_pair(const MatrixProduct& gate, const MatrixProduct& up,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/gpu/executor/columns.h"
 #include "backend/gpu/executor/strips.h"
 #include "backend/gpu/kernels/expert_down.h"
 #include "backend/gpu/kernels/expert_gate.h"
@@ -40,6 +41,7 @@ bool takes_expert_gate(const plan::OpLaunch& router, const plan::ExpertGate& gat
                        const Recorder& recorder) {
   const u32 n = recorder.features(gate.input);
   return router.output == gate.routing && recorder.rows(gate.input) <= max_strip_rows &&
+         !prefers_columns(recorder.rows(gate.input), gate.gate.weight, recorder) &&
          n <= EXPERT_MAX_IN && recorder.features(router.inputs.front()) <= GATE_MAX_EXPERTS &&
          recorder.features(gate.routing) / 2 <= ROUTER_MAX_USED &&
          begins_strip(gate.gate, recorder) && begins_strip(gate.up, recorder) &&
@@ -81,9 +83,10 @@ void record_routed_gate(const plan::OpLaunch& router, const plan::ExpertGate& ga
 bool takes_expert_down(const plan::ExpertDown& down, const Recorder& recorder) {
   const u32 n_used = recorder.features(down.routing) / 2;
   const std::int64_t n_in = matrix(down.down.weight, recorder).shape.back();
-  return recorder.rows(down.input) <= max_strip_rows && n_used < DOWN_MAX_SLOTS &&
-         recorder.features(down.input) == n_used * n_in && begins_strip(down.down, recorder) &&
-         n_blocks(down, recorder) <= STRIP_MAX_BLOCKS;
+  return recorder.rows(down.input) <= max_strip_rows &&
+         !prefers_columns(recorder.rows(down.input), down.down.weight, recorder) &&
+         n_used < DOWN_MAX_SLOTS && recorder.features(down.input) == n_used * n_in &&
+         begins_strip(down.down, recorder) && n_blocks(down, recorder) <= STRIP_MAX_BLOCKS;
 }
 
 bool is_shared_expert(const plan::ExpertDown& down, const plan::Projection& shared,

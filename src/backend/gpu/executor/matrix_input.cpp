@@ -1,5 +1,7 @@
 #include "backend/gpu/executor/matrix_input.h"
 
+#include "backend/gpu/kernels/columns.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "quant/activation.h"
 #include "quant/registry.h"
@@ -76,6 +78,37 @@ void MatrixInput::prepare(std::int64_t block, Recorder& recorder) {
   recorder.dispatch(
       block == 0 ? KernelId::float_input : KernelId::quantize_input, std::move(buffers), params,
       {static_cast<u32>(ceil_div(params.n, INPUT_GROUP_VALUES)), recorder.rows(value_)},
+      INPUT_THREADS);
+}
+
+void MatrixInput::prepare_columns(bool with_floats, Recorder& recorder) {
+  const bool is_changed = norm_ || gate_;
+  if (with_floats && !is_changed) {
+    forms_.try_emplace(0, std::vector{recorder.value(value_)});
+  }
+  if (!columns_.empty()) {
+    HEARTH_ASSERT(!with_floats || forms_.contains(0));
+    return;
+  }
+  ColumnInputParams params{.input = input_params(recorder),
+                           .has_floats = with_floats && is_changed ? 1u : 0u};
+  constexpr std::int64_t block = 256;
+  params.input.block = static_cast<u32>(block);
+  const std::int64_t n_blocks = std::int64_t{recorder.rows(value_)} * params.input.n / block;
+  columns_ = {recorder.scratch(n_blocks * block), recorder.scratch(n_blocks * STRIP_DIGIT_BYTES),
+              recorder.scratch(n_blocks * 4)};
+  const BufferPart floats = recorder.scratch(params.has_floats != 0 ? n_blocks * block * 4 : 4);
+  if (params.has_floats != 0) {
+    forms_.try_emplace(0, std::vector{floats});
+  }
+  recorder.dispatch(
+      KernelId::column_input,
+      {recorder.step().counts, recorder.value(value_),
+       norm_ ? recorder.weight(norm_->weight) : recorder.absent(),
+       gate_ ? recorder.value(gate_->value) : recorder.absent(), columns_[0], columns_[1],
+       columns_[2], floats},
+      params,
+      {static_cast<u32>(ceil_div(params.input.n, INPUT_GROUP_VALUES)), recorder.rows(value_)},
       INPUT_THREADS);
 }
 

@@ -23,6 +23,14 @@ class MatrixInput {
   /// The same for kernels that quantize for themselves: floats.
   BufferPart floats(Recorder& recorder);
 
+  /// Records what brings the value into the form of kernels/columns.h, with floats if they are
+  /// wanted, too; once.
+  void prepare_columns(bool with_floats, Recorder& recorder);
+  /// Of that form: codes, digits, scales.
+  [[nodiscard]] const std::vector<BufferPart>& columns() const { return columns_; }
+  /// The value as floats, which has been prepared.
+  [[nodiscard]] const BufferPart& prepared_floats() const { return forms_.at(0).front(); }
+
   /// The buffers that the product with that matrix reads: codes, scales and sums, or values.
   [[nodiscard]] const std::vector<BufferPart>& buffers(graph::WeightId matrix,
                                                        const Recorder& recorder) const;
@@ -39,6 +47,7 @@ class MatrixInput {
   graph::ValueId value_;
   std::optional<graph::RmsNorm> norm_;
   std::optional<plan::Gate> gate_;
+  std::vector<BufferPart> columns_;                        // empty until they are prepared
   std::map<std::int64_t, std::vector<BufferPart>> forms_;  // by activation block; 0: floats
 };
 

@@ -54,7 +54,11 @@ ProductLaunch piece_launch(const MatrixProduct& product, u32 capacity, const Rec
 }  // namespace
 
 void MatrixProduct::prepare(MatrixInput& input, Recorder& recorder) {
-  input.prepare_for(weight, recorder);
+  if (takes_columns(*this, input, recorder)) {
+    input.prepare_columns(/*with_floats=*/false, recorder);
+  } else {
+    input.prepare_for(weight, recorder);
+  }
   if (!experts || experts->rows) {
     return;
   }
@@ -109,10 +113,14 @@ Result<void> record_gated_products(MatrixProduct gate, MatrixProduct up,
   const auto type_of = [&recorder](const MatrixProduct& product) {
     return recorder.host_weight(product.weight).tensor.dtype;
   };
-  if (type_of(gate) == type_of(up) && type_of(gate) != DType::f32 &&
+  const bool is_column_pair = takes_column_pair(gate, up, input, recorder);
+  if (!is_column_pair && type_of(gate) == type_of(up) && type_of(gate) != DType::f32 &&
       takes_strips(gate, input, recorder) && takes_strips(up, input, recorder)) {
     record_strip_pair(gate, up, activation, input, recorder);
     return {};
+  }
+  if (!is_column_pair) {
+    up.gate = {PRODUCT_ELEMENT_GATE, activation, {}};
   }
   gate.prepare(input, recorder);
   if (gate.experts) {
@@ -120,7 +128,7 @@ Result<void> record_gated_products(MatrixProduct gate, MatrixProduct up,
   }
   up.prepare(input, recorder);
   recorder.barrier();
-  if (takes_column_pair(gate, up, input, recorder)) {
+  if (is_column_pair) {
     record_column_pair(gate, up, activation, input, recorder);
     return {};
   }
@@ -128,7 +136,7 @@ Result<void> record_gated_products(MatrixProduct gate, MatrixProduct up,
   gate.y = recorder.scratch(recorder.rows(input.value()) * slots * gate.n_out * 4);
   HEARTH_TRY(gate.record(input, recorder));
   recorder.barrier();
-  up.gate = {PRODUCT_ELEMENT_GATE, activation, gate.y};
+  up.gate.value = gate.y;
   return up.record(input, recorder);
 }
 

@@ -50,4 +50,9 @@ Result<void> record_gated_products(MatrixProduct gate, MatrixProduct up,
                                    graph::ActivationKind activation, MatrixInput& input,
                                    Recorder& recorder);
 
+/// Records a projection whose input is that value, normed and gated as it says, and may have been
+/// prepared.
+Result<void> record_projection(const plan::Projection& projection, MatrixInput& input,
+                               Recorder& recorder, const ConvolvedPart* conv = nullptr);
+
 }  // namespace hearth::backend::gpu

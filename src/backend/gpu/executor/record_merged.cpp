@@ -10,16 +10,6 @@
 namespace hearth::backend::gpu {
 namespace {
 
-/// Whether the value passes from one launch to the next and is nothing else.
-bool has_one_reader(graph::ValueId value, const Recorder& recorder) {
-  const plan::Plan& plan = recorder.context().plan;
-  std::int64_t reads_of_it = value == plan.result ? 1 : 0;
-  for (const auto& launch : plan.launches) {
-    reads_of_it += std::ranges::count(plan::reads(launch), value);
-  }
-  return reads_of_it == 1;
-}
-
 /// What experts say, with the expert that all rows share.
 std::size_t record_experts(const plan::ExpertDown& down, const plan::Launch* next,
                            Recorder& recorder) {
@@ -52,6 +42,15 @@ const plan::Projection* projection_of(graph::ValueId value, const plan::Launch* 
 
 }  // namespace
 
+bool has_one_reader(graph::ValueId value, const Recorder& recorder) {
+  const plan::Plan& plan = recorder.context().plan;
+  std::int64_t reads_of_it = value == plan.result ? 1 : 0;
+  for (const auto& launch : plan.launches) {
+    reads_of_it += std::ranges::count(plan::reads(launch), value);
+  }
+  return reads_of_it == 1;
+}
+
 Result<std::size_t> record_merged(std::span<const plan::Launch> launches, Recorder& recorder) {
   const plan::Launch* next = launches.size() > 1 ? &launches[1] : nullptr;
   if (const auto* down = std::get_if<plan::ExpertDown>(&launches.front());
@@ -59,6 +58,10 @@ Result<std::size_t> record_merged(std::span<const plan::Launch> launches, Record
     return record_experts(*down, next, recorder);
   }
   if (const auto* projection = std::get_if<plan::Projection>(&launches.front())) {
+    HEARTH_ASSIGN(const std::size_t n_recorded, record_column_experts(launches, recorder));
+    if (n_recorded > 0) {
+      return n_recorded;
+    }
     const auto* launch = next == nullptr ? nullptr : std::get_if<plan::OpLaunch>(next);
     const auto* conv = launch == nullptr ? nullptr : std::get_if<graph::CausalConv>(&launch->op);
     if (conv != nullptr && launch->inputs.front() == projection->parts.front().output &&

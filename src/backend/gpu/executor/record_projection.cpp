@@ -59,12 +59,15 @@ bool convolves(const plan::Projection& projection, const graph::CausalConv& conv
 Result<void> record_projection(const plan::Projection& projection, Recorder& recorder,
                                const ConvolvedPart* conv) {
   MatrixInput input(projection.input, projection.norm, projection.input_gate);
+  return record_projection(projection, input, recorder, conv);
+}
+
+Result<void> record_projection(const plan::Projection& projection, MatrixInput& input,
+                               Recorder& recorder, const ConvolvedPart* conv) {
   if (projection.gate) {
     return record_gated(projection, input, recorder);
   }
-  std::vector<MatrixProduct> strips;
-  std::vector<MatrixProduct> columns;
-  std::vector<MatrixProduct> others;
+  std::vector<MatrixProduct> products;
   for (const auto& part : projection.parts) {
     MatrixProduct product = product_of(part.matmul, recorder);
     if (projection.row_gate) {
@@ -73,15 +76,29 @@ Result<void> record_projection(const plan::Projection& projection, Recorder& rec
     }
     product.residual = projection.residual;
     product.y = recorder.value(projection.has_one_output() ? projection.output : part.output);
-    auto& taken = takes_strips(product, input, recorder)    ? strips
-                  : takes_columns(product, input, recorder) ? columns
-                                                            : others;
+    products.push_back(std::move(product));
+  }
+  const bool has_columns = std::ranges::any_of(products, [&](const MatrixProduct& product) {
+    return takes_columns(product, input, recorder);
+  });
+  std::vector<MatrixProduct> strips;
+  std::vector<MatrixProduct> columns;
+  std::vector<MatrixProduct> float_columns;
+  std::vector<MatrixProduct> others;
+  for (MatrixProduct& product : products) {
+    auto& taken = takes_columns(product, input, recorder)                        ? columns
+                  : has_columns && takes_float_columns(product, input, recorder) ? float_columns
+                  : takes_strips(product, input, recorder)                       ? strips
+                                                                                 : others;
     taken.push_back(std::move(product));
   }
-  for (const auto* products : {&columns, &others}) {
-    for (const auto& product : *products) {
-      input.prepare_for(product.weight, recorder);
-    }
+  if (has_columns) {
+    input.prepare_columns(!float_columns.empty(), recorder);
+    // First: they take longest.
+    columns.insert(columns.begin(), float_columns.begin(), float_columns.end());
+  }
+  for (const auto& product : others) {
+    input.prepare_for(product.weight, recorder);
   }
   std::optional<StripConv> first_conv;
   if (conv != nullptr) {

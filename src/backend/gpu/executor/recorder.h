@@ -98,7 +98,10 @@ Result<KernelId> kernel_for(std::string_view prefix, DType type, std::string_vie
 RopePairs rope_pairs(const graph::RopeParams& params);
 
 /// Launches that become one, at most.
-inline constexpr std::size_t max_merged_launches = 2;
+inline constexpr std::size_t max_merged_launches = 5;
+
+/// Whether the value passes from one launch to another and is nothing else.
+[[nodiscard]] bool has_one_reader(graph::ValueId value, const Recorder& recorder);
 
 /// Records the first launches as one where there is a kernel for that, and returns how many; 0 if
 /// there is none.
@@ -119,6 +122,11 @@ Result<void> record_attention_block(const plan::AttentionBlock& block, const pla
                                     Recorder& recorder);
 Result<void> record_expert_gate(const plan::ExpertGate& gate, Recorder& recorder);
 Result<void> record_expert_down(const plan::ExpertDown& down, Recorder& recorder);
+/// The choice of experts, what they do and the projection in front of both, where they take columns
+/// (executor/columns.h), which prepare what these have in common once. Returns how many launches
+/// that was, 0 for others.
+Result<std::size_t> record_column_experts(std::span<const plan::Launch> launches,
+                                          Recorder& recorder);
 Result<void> record_norm_add(const plan::NormAdd& add, Recorder& recorder);
 Result<void> record_op(const plan::OpLaunch& launch, Recorder& recorder);
 

@@ -21,6 +21,7 @@
   X(attention_store_q8_0)     \
   X(causal_conv_f32)          \
   X(causal_conv_few_f32)      \
+  X(column_input)             \
   X(column_projection)        \
   X(columns_f32)              \
   X(concat_f32)               \

@@ -16,26 +16,19 @@ struct ColumnInput {
   u32 both[2 * COLUMN_MAX_GROUPS];  // columns 2 q and 2 q + 1, whose results the lane has
 };
 
-/// The lane's words of run i of a block, and of runs 2 i and 2 i + 1.
-DEVICE_FN u32x2 load_column_run(DEVICE(const u32) codes, u32 block, u32 lane, u32 i) {
-  return load2(codes + (u64(block) * STRIP_BLOCK_WORDS + 8 * i + 2 * (lane % 4)));
-}
+/// The lane's words of runs 2 i and 2 i + 1 of a block.
 DEVICE_FN u32x4 load_column_pair(DEVICE(const u32) codes, u32 block, u32 lane, u32 i) {
-  const u32x2 even = load_column_run(codes, block, lane, 2 * i);
-  const u32x2 odd = load_column_run(codes, block, lane, 2 * i + 1);
-  const u32x4 pair = {even.x, even.y, odd.x, odd.y};
-  return pair;
+  return load4(codes + (u64(block) * STRIP_BLOCK_WORDS + 16 * i + 4 * (lane % 4)));
 }
 
 DEVICE_FN i32 picked_byte(u32 word, u32 i) {
   return i32(pick_bytes(word, 0, 0x4440u + i));
 }
 
-/// The lane's four sums of 16 codes as digits.
-DEVICE_FN StripCodes column_digits(DEVICE(const u32) sums, u32 block, u32 lane) {
-  const u32x2 four = load2(sums + (8 * block + 2 * (lane % 4)));
-  const StripCodes codes = {lane, pick_bytes(four.x & 0x003f003fu, four.y & 0x003f003fu, 0x6420u),
-                            pick_bytes(four.x >> 6, four.y >> 6, 0x6420u)};
+/// The lane's four sums of 16 codes.
+DEVICE_FN StripCodes column_digits(DEVICE(const u32) digits, u32 block, u32 lane) {
+  const u32x2 both = load2(digits + (STRIP_DIGIT_BYTES / 4 * block + 2 * (lane % 4)));
+  const StripCodes codes = {lane, both.x, both.y};
   return codes;
 }
 
@@ -54,63 +47,63 @@ DEVICE_FN void add_column_links(THREAD(const f32) factors, THREAD(const i32) val
 
 // Q4_K and Q5_K.
 
-#define K_COLUMNS(format, n, has_fifth)                                                            \
-  DEVICE_FN void format##_columns_##n(THREAD_REF(StripTile) tile, DEVICE(const u8) next,           \
-                                      DEVICE(const u32) codes, DEVICE(const f32) scales,           \
-                                      DEVICE(const u32) sums, THREAD_REF(const ColumnInput) input, \
-                                      u32 block, u32 lane, THREAD(f32) results) {                  \
-    const SixBitScales six[2] = {six_bit_scales(tile.heads[0]), six_bit_scales(tile.heads[1])};    \
-    i32 evens[4 * n];                                                                              \
-    i32 odds[4 * n];                                                                               \
-    UNROLL for (u32 i = 0; i < 4 * n; ++i) {                                                       \
-      evens[i] = 0;                                                                                \
-      odds[i] = 0;                                                                                 \
-    }                                                                                              \
-    UNROLL for (u32 i = 0; i < 4; ++i) {                                                           \
-      const u32x4 even_codes = K_RUN(format, even, i);                                             \
-      const u32x4 odd_codes = K_RUN(format, odd, i);                                               \
-      load_piece(next, i, lane, tile);                                                             \
-      i32 even_scales[2];                                                                          \
-      i32 odd_scales[2];                                                                           \
-      UNROLL for (u32 r = 0; r < 2; ++r) {                                                         \
-        even_scales[r] = picked_byte(six[r].scales[i / 2], 2 * (i % 2));                           \
-        odd_scales[r] = picked_byte(six[r].scales[i / 2], 2 * (i % 2) + 1);                        \
-      }                                                                                            \
-      UNROLL for (u32 c = 0; c < n; ++c) {                                                         \
-        const u32x4 pair = load_column_pair(codes, input.own[c] + block, lane, i);                 \
-        i32 even[4];                                                                               \
-        i32 odd[4];                                                                                \
-        tile_product_u8(even, even_codes, pair.x, pair.y, lane);                                   \
-        tile_product_u8(odd, odd_codes, pair.z, pair.w, lane);                                     \
-        UNROLL for (u32 j = 0; j < 4; ++j) {                                                       \
-          evens[4 * c + j] += even[j] * even_scales[j / 2];                                        \
-          odds[4 * c + j] += odd[j] * odd_scales[j / 2];                                           \
-        }                                                                                          \
-      }                                                                                            \
-    }                                                                                              \
-    f32 factors[2];                                                                                \
-    f32 offset_factors[2];                                                                         \
-    const u32 minima[2] = {lane_minima(six[0], lane), lane_minima(six[1], lane)};                  \
-    UNROLL for (u32 r = 0; r < 2; ++r) {                                                           \
-      factors[r] = to_f32(f16_of_bits(tile.heads[r].x & 0xffffu));                                 \
-      offset_factors[r] = -to_f32(f16_of_bits(tile.heads[r].x >> 16));                             \
-      load_head(next, r, lane, tile);                                                              \
-    }                                                                                              \
-    if (has_fifth) {                                                                               \
-      load_bits(next, 0, lane, tile);                                                              \
-    }                                                                                              \
-    UNROLL for (u32 c = 0; c < n; ++c) {                                                           \
-      i32 values[4];                                                                               \
-      i32 offsets[4];                                                                              \
-      multiply_sums(minima[0], minima[1], column_digits(sums, input.own[c] + block, lane), false,  \
-                    offsets);                                                                      \
-      UNROLL for (u32 j = 0; j < 4; ++j) {                                                         \
-        values[j] = evens[4 * c + j] + (odds[4 * c + j] >> format##_odd_shift);                    \
-      }                                                                                            \
-      add_column_links(factors, values, scales, input.both + 2 * c, block, results + 4 * c);       \
-      add_column_links(offset_factors, offsets, scales, input.both + 2 * c, block,                 \
-                       results + 4 * c);                                                           \
-    }                                                                                              \
+#define K_COLUMNS(format, n, has_fifth)                                                         \
+  DEVICE_FN void format##_columns_##n(                                                          \
+      THREAD_REF(StripTile) tile, DEVICE(const u8) next, DEVICE(const u32) codes,               \
+      DEVICE(const u32) digits, DEVICE(const f32) scales, THREAD_REF(const ColumnInput) input,  \
+      u32 block, u32 lane, THREAD(f32) results) {                                               \
+    const SixBitScales six[2] = {six_bit_scales(tile.heads[0]), six_bit_scales(tile.heads[1])}; \
+    i32 evens[4 * n];                                                                           \
+    i32 odds[4 * n];                                                                            \
+    UNROLL for (u32 i = 0; i < 4 * n; ++i) {                                                    \
+      evens[i] = 0;                                                                             \
+      odds[i] = 0;                                                                              \
+    }                                                                                           \
+    UNROLL for (u32 i = 0; i < 4; ++i) {                                                        \
+      const u32x4 even_codes = K_RUN(format, even, i);                                          \
+      const u32x4 odd_codes = K_RUN(format, odd, i);                                            \
+      load_piece(next, i, lane, tile);                                                          \
+      i32 even_scales[2];                                                                       \
+      i32 odd_scales[2];                                                                        \
+      UNROLL for (u32 r = 0; r < 2; ++r) {                                                      \
+        even_scales[r] = picked_byte(six[r].scales[i / 2], 2 * (i % 2));                        \
+        odd_scales[r] = picked_byte(six[r].scales[i / 2], 2 * (i % 2) + 1);                     \
+      }                                                                                         \
+      UNROLL for (u32 c = 0; c < n; ++c) {                                                      \
+        const u32x4 pair = load_column_pair(codes, input.own[c] + block, lane, i);              \
+        i32 even[4];                                                                            \
+        i32 odd[4];                                                                             \
+        tile_product_u8(even, even_codes, pair.x, pair.y, lane);                                \
+        tile_product_u8(odd, odd_codes, pair.z, pair.w, lane);                                  \
+        UNROLL for (u32 j = 0; j < 4; ++j) {                                                    \
+          evens[4 * c + j] += even[j] * even_scales[j / 2];                                     \
+          odds[4 * c + j] += odd[j] * odd_scales[j / 2];                                        \
+        }                                                                                       \
+      }                                                                                         \
+    }                                                                                           \
+    f32 factors[2];                                                                             \
+    f32 offset_factors[2];                                                                      \
+    const u32 minima[2] = {lane_minima(six[0], lane), lane_minima(six[1], lane)};               \
+    UNROLL for (u32 r = 0; r < 2; ++r) {                                                        \
+      factors[r] = to_f32(f16_of_bits(tile.heads[r].x & 0xffffu));                              \
+      offset_factors[r] = -to_f32(f16_of_bits(tile.heads[r].x >> 16));                          \
+      load_head(next, r, lane, tile);                                                           \
+    }                                                                                           \
+    if (has_fifth) {                                                                            \
+      load_bits(next, 0, lane, tile);                                                           \
+    }                                                                                           \
+    UNROLL for (u32 c = 0; c < n; ++c) {                                                        \
+      i32 values[4];                                                                            \
+      i32 offsets[4];                                                                           \
+      const StripCodes mine = column_digits(digits, input.own[c] + block, lane);                \
+      multiply_sums(minima[0], minima[1], mine, false, offsets);                                \
+      UNROLL for (u32 j = 0; j < 4; ++j) {                                                      \
+        values[j] = evens[4 * c + j] + (odds[4 * c + j] >> format##_odd_shift);                 \
+      }                                                                                         \
+      add_column_links(factors, values, scales, input.both + 2 * c, block, results + 4 * c);    \
+      add_column_links(offset_factors, offsets, scales, input.both + 2 * c, block,              \
+                       results + 4 * c);                                                        \
+    }                                                                                           \
   }
 
 K_COLUMNS(q4_k, 1, false)
@@ -120,65 +113,67 @@ K_COLUMNS(q5_k, 2, true)
 
 // Q6_K.
 
-#define K6_COLUMNS(n)                                                                          \
-  DEVICE_FN void q6_k_columns_##n(THREAD_REF(StripTile) tile, DEVICE(const u8) next,           \
-                                  DEVICE(const u32) codes, DEVICE(const f32) scales,           \
-                                  DEVICE(const u32) sums, THREAD_REF(const ColumnInput) input, \
-                                  u32 block, u32 lane, THREAD(f32) results) {                  \
-    const u32 q = lane % 4;                                                                    \
-    i32 values[4 * n];                                                                         \
-    UNROLL for (u32 c = 0; c < n; ++c) {                                                       \
-      /* Codes are 32 less than what is stored. */                                             \
-      i32 less[4];                                                                             \
-      multiply_sums(word_of(tile.heads[0], q), word_of(tile.heads[1], q),                      \
-                    column_digits(sums, input.own[c] + block, lane), true, less);              \
-      UNROLL for (u32 j = 0; j < 4; ++j) {                                                     \
-        values[4 * c + j] = -32 * less[j];                                                     \
-      }                                                                                        \
-    }                                                                                          \
-    UNROLL for (u32 pair = 0; pair < 4; ++pair) {                                              \
-      UNROLL for (u32 odd = 0; odd < 2; ++odd) {                                               \
-        const u32 i = 2 * pair + odd;                                                          \
-        const u32x4 low = tile.pieces[2 * (i / 4) + odd];                                      \
-        const u32x4 high = tile.bits[i / 4];                                                   \
-        const u32x4 run_codes = {q6_k_codes(low.x, high.x, i), q6_k_codes(low.y, high.y, i),   \
-                                 q6_k_codes(low.z, high.z, i), q6_k_codes(low.w, high.w, i)};  \
-        if (pair % 2 != 0u) {                                                                  \
-          load_piece(next, 2 * (i / 4) + odd, lane, tile);                                     \
-        }                                                                                      \
-        if (i % 4 == 3u) {                                                                     \
-          load_bits(next, i / 4, lane, tile);                                                  \
-        }                                                                                      \
-        i32 factors[2][2];                                                                     \
-        UNROLL for (u32 r = 0; r < 2; ++r) {                                                   \
-          UNROLL for (u32 h = 0; h < 2; ++h) {                                                 \
-            factors[r][h] = signed_byte_of(word_of(tile.heads[r], i / 2), 2 * odd + h);        \
-          }                                                                                    \
-        }                                                                                      \
-        UNROLL for (u32 c = 0; c < n; ++c) {                                                   \
-          const u32x2 b = load_column_run(codes, input.own[c] + block, lane, i);               \
-          /* Lanes of either half of the 16 codes that share a scale. */                       \
-          i32 first[4];                                                                        \
-          i32 second[4];                                                                       \
-          tile_product_u8(first, run_codes, q < 2u ? b.x : 0u, q < 2u ? b.y : 0u, lane);       \
-          tile_product_u8(second, run_codes, q < 2u ? 0u : b.x, q < 2u ? 0u : b.y, lane);      \
-          UNROLL for (u32 j = 0; j < 4; ++j) {                                                 \
-            values[4 * c + j] += first[j] * factors[j / 2][0];                                 \
-            values[4 * c + j] += second[j] * factors[j / 2][1];                                \
-          }                                                                                    \
-        }                                                                                      \
-      }                                                                                        \
-    }                                                                                          \
-    f32 factors[2];                                                                            \
-    UNROLL for (u32 r = 0; r < 2; ++r) {                                                       \
-      factors[r] = to_f32(f16_of_bits(tile.factor[r]));                                        \
-      load_head(next, r, lane, tile);                                                          \
-      load_factor(next, r, lane, tile);                                                        \
-    }                                                                                          \
-    UNROLL for (u32 c = 0; c < n; ++c) {                                                       \
-      add_column_links(factors, values + 4 * c, scales, input.both + 2 * c, block,             \
-                       results + 4 * c);                                                       \
-    }                                                                                          \
+#define K6_COLUMNS(n)                                                                            \
+  DEVICE_FN void q6_k_columns_##n(THREAD_REF(StripTile) tile, DEVICE(const u8) next,             \
+                                  DEVICE(const u32) codes, DEVICE(const u32) digits,             \
+                                  DEVICE(const f32) scales, THREAD_REF(const ColumnInput) input, \
+                                  u32 block, u32 lane, THREAD(f32) results) {                    \
+    const u32 q = lane % 4;                                                                      \
+    i32 values[4 * n];                                                                           \
+    UNROLL for (u32 c = 0; c < n; ++c) {                                                         \
+      /* Codes are 32 less than what is stored. */                                               \
+      i32 less[4];                                                                               \
+      const StripCodes mine = column_digits(digits, input.own[c] + block, lane);                 \
+      multiply_sums(word_of(tile.heads[0], q), word_of(tile.heads[1], q), mine, true, less);     \
+      UNROLL for (u32 j = 0; j < 4; ++j) {                                                       \
+        values[4 * c + j] = -32 * less[j];                                                       \
+      }                                                                                          \
+    }                                                                                            \
+    UNROLL for (u32 pair = 0; pair < 4; ++pair) {                                                \
+      UNROLL for (u32 odd = 0; odd < 2; ++odd) {                                                 \
+        const u32 i = 2 * pair + odd;                                                            \
+        const u32x4 low = tile.pieces[2 * (i / 4) + odd];                                        \
+        const u32x4 high = tile.bits[i / 4];                                                     \
+        const u32x4 run_codes = {q6_k_codes(low.x, high.x, i), q6_k_codes(low.y, high.y, i),     \
+                                 q6_k_codes(low.z, high.z, i), q6_k_codes(low.w, high.w, i)};    \
+        if (pair % 2 != 0u) {                                                                    \
+          load_piece(next, 2 * (i / 4) + odd, lane, tile);                                       \
+        }                                                                                        \
+        if (i % 4 == 3u) {                                                                       \
+          load_bits(next, i / 4, lane, tile);                                                    \
+        }                                                                                        \
+        i32 factors[2][2];                                                                       \
+        UNROLL for (u32 r = 0; r < 2; ++r) {                                                     \
+          UNROLL for (u32 h = 0; h < 2; ++h) {                                                   \
+            factors[r][h] = signed_byte_of(word_of(tile.heads[r], i / 2), 2 * odd + h);          \
+          }                                                                                      \
+        }                                                                                        \
+        UNROLL for (u32 c = 0; c < n; ++c) {                                                     \
+          const u32x4 both = load_column_pair(codes, input.own[c] + block, lane, pair);          \
+          const u32 b_low = odd == 0u ? both.x : both.z;                                         \
+          const u32 b_high = odd == 0u ? both.y : both.w;                                        \
+          /* Lanes of either half of the 16 codes that share a scale. */                         \
+          i32 first[4];                                                                          \
+          i32 second[4];                                                                         \
+          tile_product_u8(first, run_codes, q < 2u ? b_low : 0u, q < 2u ? b_high : 0u, lane);    \
+          tile_product_u8(second, run_codes, q < 2u ? 0u : b_low, q < 2u ? 0u : b_high, lane);   \
+          UNROLL for (u32 j = 0; j < 4; ++j) {                                                   \
+            values[4 * c + j] += first[j] * factors[j / 2][0];                                   \
+            values[4 * c + j] += second[j] * factors[j / 2][1];                                  \
+          }                                                                                      \
+        }                                                                                        \
+      }                                                                                          \
+    }                                                                                            \
+    f32 factors[2];                                                                              \
+    UNROLL for (u32 r = 0; r < 2; ++r) {                                                         \
+      factors[r] = to_f32(f16_of_bits(tile.factor[r]));                                          \
+      load_head(next, r, lane, tile);                                                            \
+      load_factor(next, r, lane, tile);                                                          \
+    }                                                                                            \
+    UNROLL for (u32 c = 0; c < n; ++c) {                                                         \
+      add_column_links(factors, values + 4 * c, scales, input.both + 2 * c, block,               \
+                       results + 4 * c);                                                         \
+    }                                                                                            \
   }
 
 K6_COLUMNS(1)
@@ -190,7 +185,7 @@ K6_COLUMNS(2)
 #define COLUMN_STRIP(format, type)                                                             \
   DEVICE_FN void format##_column_strip(                                                        \
       DEVICE(const u8) tiles, DEVICE(const u8) next, u32 n_tiles, u32 n_blocks,                \
-      DEVICE(const u32) codes, DEVICE(const f32) scales, DEVICE(const u32) sums,               \
+      DEVICE(const u32) codes, DEVICE(const u32) digits, DEVICE(const f32) scales,             \
       THREAD_REF(const ColumnInput) input, u32 n_groups, u32 lane, THREAD_REF(StripTile) tile, \
       THREAD(f32) results) {                                                                   \
     const u32 bytes = strip_tile_bytes(type);                                                  \
@@ -204,9 +199,9 @@ K6_COLUMNS(2)
       }                                                                                        \
       DEVICE(const u8) then = block + 1 < n_blocks ? tiles + (block + 1) * bytes : next;       \
       if (n_groups == 1u) {                                                                    \
-        format##_columns_1(tile, then, codes, scales, sums, input, block, lane, results);      \
+        format##_columns_1(tile, then, codes, digits, scales, input, block, lane, results);    \
       } else {                                                                                 \
-        format##_columns_2(tile, then, codes, scales, sums, input, block, lane, results);      \
+        format##_columns_2(tile, then, codes, digits, scales, input, block, lane, results);    \
       }                                                                                        \
     }                                                                                          \
   }

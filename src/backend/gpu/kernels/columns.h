@@ -1,8 +1,9 @@
 #pragma once
 /// Products of some tens of rows (several sequences at once) with matrices in tiles
-/// (kernels/weight_tiles.h), whose input quantize_input has prepared. The same results as
-/// product_<type>.
+/// (kernels/weight_tiles.h) and of floats, and what prepares their input. The same results as
+/// quantize_input, float_input and product_<type>.
 
+#include "backend/gpu/kernels/input.h"
 #include "backend/gpu/kernels/strips.h"
 
 namespace hearth::backend::gpu {
@@ -13,14 +14,33 @@ namespace hearth::backend::gpu {
 #define COLUMN_MAX_COLUMNS (COLUMN_GROUP * COLUMN_MAX_GROUPS)
 #define COLUMN_MAX_THREADS 256
 
+#define COLUMN_FLOAT_ROWS 8     // of a matrix of floats, that a threadgroup multiplies,
+#define COLUMN_FLOAT_COLUMNS 4  // with so many columns for each of its simdgroups
+
+/// column_input: x -> [norm] [* activation(gate)] as quantize_input does it, in blocks of 256,
+/// which divides n, and with has_floats as float_input does it. Threadgroups of INPUT_THREADS, grid
+/// (ceil(n / INPUT_GROUP_VALUES), capacity). Buffers:
+///   0 counts, 1 x, 2 norm, 3 gate   as of quantize_input
+///   4 codes u32 [rows, n / 256, STRIP_BLOCK_WORDS]   in the order of kernels/strip_tile.h
+///   5 digits u8 [rows, n / 256, STRIP_DIGIT_BYTES]   of the sums of 16 codes: of four the low six
+///                                                    bits, then the rest of these
+///   6 scales f32 [rows, n / 256]
+///   7 y f32 [rows, n]                                any that nobody uses unless has_floats
+struct ColumnInputParams {
+  InputParams input;
+  u32 has_floats;
+};
+
 /// column_projection. A column is a row of x.
 ///
 /// Up to four matrices multiply one input; with is_pair the first two, of one type, are gate and
 /// up, and y0 = activation(gate) * up. A strip is 16 rows of a matrix, of a pair 16 of both. Of the
 /// strips of a threadgroup, group_strips, a simdgroup takes simdgroup_strips neighbours with one
 /// chunk of chunk_groups * COLUMN_GROUP columns, so a threadgroup has n_chunks * group_strips /
-/// simdgroup_strips simdgroups. Threadgroup g.x has strips of the first part with g.x < group_end,
-/// after those of the threadgroups before it.
+/// simdgroup_strips simdgroups. Of floats, COLUMN_FLOAT_ROWS of the matrix have threadgroups for
+/// COLUMN_FLOAT_COLUMNS columns a simdgroup, float_chunks of them, and four simdgroups or more.
+/// Threadgroup g.x has what comes after the threadgroups before it in the first part with g.x <
+/// group_end.
 ///
 /// One matrix for all rows (n_used = 0): y rows and x rows are rows of the step. Grid
 /// (group_end of the last part), and n_chunks * chunk_groups * COLUMN_GROUP >= capacity.
@@ -28,10 +48,11 @@ namespace hearth::backend::gpu {
 /// row. One part, or one pair; n_chunks is 1. Grid (group_end, tiles of expert_rows of at most
 /// chunk_groups * COLUMN_GROUP entries).
 ///
-/// Buffers: counts, codes, scales, sums (of quantize_input with blocks of 256), entries and tiles
-/// (of expert_rows), row_gate f32 [rows], residual f32 [rows, n_out], weight0 ... weight3, y0 ...
-/// y3 f32 [y rows, n_out]. gate and up may be one buffer. For an absent buffer any other may be
-/// bound that is only read, or for y1 ... y3, that nobody uses.
+/// Buffers: counts, codes, digits u32, scales, floats (of column_input), entries and tiles (of
+/// expert_rows), row_gate f32 [rows], residual f32 [rows, n_out], slots f32
+/// [rows, n_slots, n_out] and routing f32 [rows, 2 n_slots], weight0 ... weight3 (tiles,
+/// or floats), y0 ... y3 f32 [y rows, n_out]. gate and up may be one buffer. For an absent buffer
+/// any other may be bound that is only read, or for y1 ... y3, that nobody uses.
 struct ColumnParams {
   u32 axis;  // whose rows: 0 of the step, 1 of its logits
   u32 n;     // a multiple of 256
@@ -42,11 +63,14 @@ struct ColumnParams {
   u32 simdgroup_strips;
   u32 n_chunks;
   u32 chunk_groups;  // at most COLUMN_MAX_GROUPS
+  u32 float_chunks;
   u32 is_pair;
   u32 activation;  // of the pair, graph::ActivationKind
   u32 has_row_gate;
   u32 row_activation;
   u32 has_residual;  // for y0
+  u32 n_slots;       // added to y0, too, first, as expert_sum_f32 adds up what experts said; then
+                     // it is the only one
   u32 n_used;
   u32 expert_rows;  // a multiple of TILE_ROWS, as first_row
   u32 first_row[2];

@@ -46,10 +46,13 @@ DEVICE_FN BlockCodes codes_of_block(f32x4 low, f32x4 high) {
   return codes;
 }
 
+/// Where a lane's codes begin in a block of codes: of run lane / 4 of 32 it has words 2 (lane % 4)
+/// and the next.
+#define STRIP_LANE_WORD(lane) (16 * ((lane) / 8) + 4 * ((lane) % 4) + 2 * ((lane) / 4 % 2))
+
 DEVICE_FN void store_codes(THREAD_REF(const BlockCodes) block, u32 lane, SHARED(u32) codes,
                            SHARED(f32) scale) {
-  // Run lane / 4 of 32, of which the lane has words 2 (lane % 4) and the next.
-  const u32 at = 16 * (lane / 8) + 4 * (lane % 4) + 2 * (lane / 4 % 2);
+  const u32 at = STRIP_LANE_WORD(lane);
   codes[at] = block.packed[0];
   codes[at + 1] = block.packed[1];
   if (lane == 0u) {

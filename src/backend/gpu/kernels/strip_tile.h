@@ -12,10 +12,7 @@ namespace hearth::backend::gpu {
 
 // Blocks of codes in shared memory: words 2 q and 2 q + 1 of both halves of 64 values lie together.
 // After the blocks of a row a gap, so that rows meet different banks.
-#define STRIP_BLOCK_WORDS 64
 #define STRIP_ROW_GAP 16
-/// The sums of 16 codes each, as low six bits and the rest: bytes, first all low ones.
-#define STRIP_DIGIT_BYTES 32
 
 /// The lane's share.
 struct StripTile {

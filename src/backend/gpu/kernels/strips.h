@@ -14,6 +14,10 @@ namespace hearth::backend::gpu {
 #define STRIP_MAX_ROWS 8     // of the step that a threadgroup multiplies
 #define STRIP_MAX_BLOCKS 56  // of 256 values of all rows of a threadgroup
 
+#define STRIP_BLOCK_WORDS 64  // of a block of codes
+/// The sums of 16 codes each, as low six bits and the rest: bytes, first all low ones.
+#define STRIP_DIGIT_BYTES 32
+
 // StripParams::type
 #define STRIP_Q4_K 0
 #define STRIP_Q5_K 1

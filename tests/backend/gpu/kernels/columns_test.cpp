@@ -21,49 +21,84 @@ using graph::Matrix;
 using graph::random_matrix;
 using graph::run_op;
 
+constexpr float eps = 1e-5f;
+
 struct ColumnOperands {
   std::vector<graph::WeightId> matrices;
+  std::vector<float> norm;  // of whole rows of the input
   std::vector<float> row_gate, residual;
+  std::vector<float> slots, routing;
   std::vector<u32> entries, tiles;  // of experts
 };
 
 class GpuColumns : public testing::TestWithParam<WeightType> {
  protected:
-  graph::WeightId add_matrix(std::int64_t out, std::int64_t in) {
-    return weights_.add("matrix", GetParam().dtype(), {out, in});
+  graph::WeightId add_matrix(std::int64_t out, std::int64_t in, bool is_float = false) {
+    return weights_.add("matrix", is_float ? DType::f32 : GetParam().dtype(), {out, in});
+  }
+  [[nodiscard]] const TensorView& tensor(graph::WeightId id) const {
+    return weights_.table()[graph::index(id)].tensor;
+  }
+
+  /// Codes, digits, scales and floats of rows of n values, for at least two rows that are not
+  /// there.
+  static std::vector<Contents> prepare(const std::vector<float>& x, std::int64_t n,
+                                       const std::vector<float>& norm) {
+    const auto n_rows = static_cast<u32>(x.size() / static_cast<std::size_t>(n));
+    const std::size_t room = n_rows + 2;
+    const auto n_values = static_cast<u32>(n);
+    ColumnInputParams params{.input = {.n = n_values,
+                                       .block = 256,
+                                       .norm_run = norm.empty() ? 0 : n_values,
+                                       .eps = eps,
+                                       .period = n_values,
+                                       .width = n_values},
+                             .has_floats = 1};
+    const auto results = run_everywhere(
+        call(KernelId::column_input,
+             {counts(n_rows), contents(x), norm.empty() ? no_buffer() : contents(norm), no_buffer(),
+              poisoned(room * n_values / 4), poisoned(room * n_values / 32),
+              poisoned(room * n_values / 256), poisoned(room * n_values)},
+             params, {(n_values + INPUT_GROUP_VALUES - 1) / INPUT_GROUP_VALUES, n_rows + 2},
+             {INPUT_THREADS}));
+    return {results.begin() + 4, results.end()};
   }
   [[nodiscard]] Matrix op(const graph::AnyOp& op, const std::vector<Matrix>& inputs) const {
     return run_op(op, weights_.table(), inputs).value();
   }
   static u32 ceil_of(u32 n, u32 divisor) { return (n + divisor - 1) / divisor; }
 
-  /// Chunks of as many columns as params say, two strips of a simdgroup, two groups of strips.
+  /// Chunks of as many columns as params say, two strips of a simdgroup, at least four simdgroups.
   std::vector<Contents> run(ColumnParams params, const Matrix& x, const ColumnOperands& operands,
                             u32 n_rows, u32 capacity) {
     const auto contents_of = [](const auto& operand) {
       return operand.empty() ? no_buffer() : contents(operand);
     };
-    const Codes codes(x.data, 256);
-    std::vector<Contents> buffers{counts(n_rows),
-                                  contents(codes.codes),
-                                  contents(codes.scales),
-                                  contents(codes.sums),
-                                  contents_of(operands.entries),
-                                  contents_of(operands.tiles),
-                                  contents_of(operands.row_gate),
-                                  contents_of(operands.residual)};
+    std::vector<Contents> buffers{counts(n_rows)};
+    const auto input = prepare(x.data, params.n, operands.norm);
+    buffers.insert(buffers.end(), input.begin(), input.end());
+    buffers.push_back(contents_of(operands.entries));
+    buffers.push_back(contents_of(operands.tiles));
+    buffers.push_back(contents_of(operands.row_gate));
+    buffers.push_back(contents_of(operands.residual));
+    buffers.push_back(contents_of(operands.slots));
+    buffers.push_back(contents_of(operands.routing));
     params.n_chunks =
         params.n_used == 0 ? ceil_of(capacity, COLUMN_GROUP * params.chunk_groups) : 1;
     params.simdgroup_strips = 2;
-    params.group_strips = 4;
+    const u32 side_by_side = std::max(ceil_of(4, params.n_chunks), 2u);  // simdgroups of a chunk
+    params.group_strips = 2 * side_by_side;
+    const u32 n_simdgroups = side_by_side * params.n_chunks;
+    params.float_chunks = ceil_of(capacity, COLUMN_FLOAT_COLUMNS * n_simdgroups);
     u32 n_groups = 0;
     for (std::size_t i = 0; i < COLUMN_PARTS; ++i) {
       const bool is_there = i < operands.matrices.size();
-      buffers.push_back(is_there
-                            ? tiled(weights_.table()[graph::index(operands.matrices[i])].tensor)
-                            : no_buffer());
-      params.type[i] = strip_number(GetParam().name);
-      if (is_there && (params.is_pair == 0 || i == 0)) {
+      buffers.push_back(is_there ? tiled(tensor(operands.matrices[i])) : no_buffer());
+      const bool is_float = is_there && tensor(operands.matrices[i]).dtype == DType::f32;
+      params.type[i] = is_float ? STRIP_F32 : strip_number(GetParam().name);
+      if (is_float) {
+        n_groups += ceil_of(params.n_out[i], COLUMN_FLOAT_ROWS) * params.float_chunks;
+      } else if (is_there && (params.is_pair == 0 || i == 0)) {
         n_groups += ceil_of(params.n_out[i], params.group_strips * TILE_ROWS);
       }
       params.group_end[i] = n_groups;
@@ -73,16 +108,15 @@ class GpuColumns : public testing::TestWithParam<WeightType> {
       buffers.push_back(n == 0 ? no_buffer() : poisoned(std::size_t{y_rows} * n));
     }
     const u32 n_tiles = params.n_used == 0 ? 1 : static_cast<u32>(operands.tiles.size() / 3);
-    const auto results =
-        run_everywhere(call(KernelId::column_projection, std::move(buffers), params,
-                            {n_groups, n_tiles}, {32 * 2 * params.n_chunks}));
+    const auto results = run_everywhere(call(KernelId::column_projection, std::move(buffers),
+                                             params, {n_groups, n_tiles}, {32 * n_simdgroups}));
     return {results.end() - COLUMN_PARTS, results.end()};
   }
 
   graph::RandomWeights weights_{3};
 };
 
-TEST_P(GpuColumns, MultipliesFourMatrices) {
+TEST_P(GpuColumns, MultipliesFourMatricesOfWhichTwoAreFloats) {
   struct Size {
     std::int64_t n_in, rows;
     u32 capacity, chunk_groups;
@@ -99,7 +133,7 @@ TEST_P(GpuColumns, MultipliesFourMatrices) {
     std::vector<Matrix> expected;
     for (std::size_t i = 0; i < COLUMN_PARTS; ++i) {
       params.n_out[i] = static_cast<u32>(n_outs[i]);
-      operands.matrices.push_back(add_matrix(n_outs[i], n_in));
+      operands.matrices.push_back(add_matrix(n_outs[i], n_in, i % 2 == 0));
       expected.push_back(op(graph::MatMul{operands.matrices.back(), {}}, {x}));
     }
     const auto results = run(params, x, operands, static_cast<u32>(rows), capacity);
@@ -107,6 +141,61 @@ TEST_P(GpuColumns, MultipliesFourMatrices) {
       expect_bits(results[i], expected[i].data);
     }
   }
+}
+
+TEST_P(GpuColumns, NormsItsInput) {
+  constexpr u32 n_rows = 5;
+  constexpr u32 n_out = 20;
+  constexpr std::int64_t n_in = 2304;  // more than a threadgroup of the input prepares
+  const auto norm = weights_.add_uniform("norm", {n_in}, 0.5f, 1.5f);
+  ColumnParams params{.n = n_in, .n_out = {n_out, n_out}, .chunk_groups = 1};
+  const ColumnOperands operands{
+      .matrices = {add_matrix(n_out, n_in), add_matrix(n_out, n_in, /*is_float=*/true)},
+      .norm = values<float>(weights_.bytes(norm))};
+  const Matrix x = random_matrix(n_rows, n_in, 4);
+  const Matrix normed = op(graph::RmsNorm{norm, eps}, {x});
+  const auto results = run(params, x, operands, n_rows, n_rows);
+  for (std::size_t i = 0; i < 2; ++i) {
+    expect_bits(results[i], op(graph::MatMul{operands.matrices[i], {}}, {normed}).data);
+  }
+}
+
+TEST(GpuColumnInput, NormsRunsAndMultipliesByColumnsOfAGate) {
+  constexpr std::int64_t n = 512;
+  constexpr std::int64_t run = 128;
+  constexpr u32 n_rows = 3;
+  graph::RandomWeights weights(3);
+  const auto norm = weights.add_uniform("norm", {run}, 0.5f, 1.5f);
+  const Matrix x = random_matrix(n_rows, n, 4);
+  const Matrix gate = random_matrix(n_rows, 2 * n, 5);
+  const auto op = [&](const graph::AnyOp& each, const std::vector<Matrix>& inputs) {
+    return run_op(each, weights.table(), inputs).value();
+  };
+  const graph::ColumnPattern pattern{.period = 2 * run, .start = run, .width = run};
+  const Matrix expected =
+      op(graph::Mul{},
+         {op(graph::RmsNorm{norm, eps}, {x}),
+          op(graph::Activation{ActivationKind::silu}, {op(graph::Columns{pattern}, {gate})})});
+  const ColumnInputParams params{.input = {.n = n,
+                                           .block = 256,
+                                           .norm_run = run,
+                                           .eps = eps,
+                                           .has_gate = 1,
+                                           .activation = static_cast<u32>(ActivationKind::silu),
+                                           .gate_stride = 2 * n,
+                                           .period = 2 * run,
+                                           .start = run,
+                                           .width = run},
+                                 .has_floats = 1};
+  const auto results =
+      run_everywhere(call(KernelId::column_input,
+                          {counts(n_rows), contents(x.data), weights.bytes(norm),
+                           contents(gate.data), poisoned(n_rows * n / 4), poisoned(n_rows * n / 32),
+                           poisoned(n_rows * n / 256), poisoned(n_rows * n)},
+                          params, {1, n_rows}, {INPUT_THREADS}));
+  expect_bits(results[7], expected.data);
+  const Codes codes(expected.data, 256);
+  expect_bits(results[6], codes.scales);
 }
 
 TEST_P(GpuColumns, MultipliesTheLargestSumsExactly) {
@@ -152,6 +241,38 @@ TEST_P(GpuColumns, GatesByRowThenAddsTheResidual) {
           n_rows, n_rows)
           .front(),
       expected.data);
+}
+
+TEST_P(GpuColumns, AddsWhatExpertsSaidBeforeItself) {
+  constexpr u32 n_rows = 11;
+  constexpr u32 n_out = 37;
+  constexpr u32 n_slots = 3;
+  const auto weight = add_matrix(n_out, 256);
+  const Matrix x = random_matrix(n_rows, 256, 4);
+  const Matrix gate = random_matrix(n_rows, 1, 7);
+  const Matrix residual = random_matrix(n_rows, n_out, 8);
+  const Matrix slots = random_matrix(n_rows, n_slots * n_out, 9);
+  const Matrix routing = random_matrix(n_rows, 2 * n_slots, 10);
+  const auto product = op(graph::MatMul{weight, {}}, {x});
+  const auto factor = op(graph::Activation{ActivationKind::sigmoid}, {gate});
+  const auto sum = op(graph::Add{}, {residual, op(graph::ExpertSum{}, {slots, routing})});
+  const auto expected = op(graph::Add{}, {sum, op(graph::Mul{}, {product, factor})});
+  const ColumnParams params{.n = 256,
+                            .n_out = {n_out},
+                            .chunk_groups = 2,
+                            .has_row_gate = 1,
+                            .row_activation = static_cast<u32>(ActivationKind::sigmoid),
+                            .has_residual = 1,
+                            .n_slots = n_slots};
+  expect_bits(run(params, x,
+                  {.matrices = {weight},
+                   .row_gate = gate.data,
+                   .residual = residual.data,
+                   .slots = slots.data,
+                   .routing = routing.data},
+                  n_rows, n_rows)
+                  .front(),
+              expected.data);
 }
 
 TEST_P(GpuColumns, MultipliesAPair) {
