@@ -37,7 +37,10 @@ u32 n_in(const MatrixProduct& product, const Recorder& recorder) {
 u32 rows_that_fit(u32 n, bool is_pair) {
   const u32 n_blocks = n / block_values;
   const u32 n_units = is_pair ? 2 * n_blocks : n_blocks;
-  u32 rows = std::min<u32>(STRIP_MAX_ROWS, STRIP_MAX_BLOCKS / n_blocks);
+  if (n_blocks > STRIP_MAX_BLOCKS) {
+    return 0;
+  }
+  u32 rows = std::min<u32>(STRIP_MAX_ROWS, STRIP_LOT_BLOCKS / n_blocks);
   while (rows > 0 && STRIP_BLOCK_FLOATS(rows) * n_units > STRIP_WORK) {
     --rows;
   }

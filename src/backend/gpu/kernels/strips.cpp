@@ -2,7 +2,8 @@
 // simdgroups take turns with the blocks of 16 rows by 256 weights that strips consist of; each has
 // the next block in registers while it multiplies one. What blocks say goes to shared memory, where
 // a thread per result adds it up in order of k. Of floats, 512 threads bring chunks of eight rows
-// to shared memory, and a lane has each of the four chains of a row. 28 KiB of shared memory. Bound
+// of the matrix and of all rows of the step to shared memory, and a thread has the four chains of a
+// result. 31 KiB of shared memory. Bound
 // by the latency of the input for small matrices, by memory for large ones.
 
 #include "backend/gpu/kernels/strips.h"
@@ -12,69 +13,69 @@
 
 namespace hearth::backend::gpu {
 
-/// 1 / sqrt(mean + eps) of rows: as many at a time as `work` holds go through it, a simdgroup adds
-/// up each; of longer rows a part at a time.
-DEVICE_FN void norm_rows(PARAMS(StripParams) p, DEVICE(const f32) x, u32 n_rows, SHARED(f32) work,
-                         SHARED(f32) inverses, u32 thread_index) {
-  const u32 simdgroup = thread_index / 32;
-  const u32 at_once = n_rows == 1u ? 1u : max_u32(STRIP_WORK / p.n, 1u);
-  for (u32 first = 0; first < n_rows; first += at_once) {
-    const u32 n = min_u32(n_rows - first, at_once);
-    f32 sum = 0.0f;
-    for (u32 begin = 0; begin < p.n; begin += STRIP_WORK) {
-      const u32 length = min_u32(p.n - begin, STRIP_WORK);
-      group_barrier();  // what was there has been added up
-      copy_values(x + (u64(first) * p.n + begin), n * length, work, thread_index, STRIP_THREADS);
-      group_barrier();
-      if (simdgroup < n) {
-        sum = add_squares(work + simdgroup * length, length, thread_index % 32, sum);
-      }
-    }
-    if (simdgroup < n) {
-      sum = sum_lanes(sum);
-      if (thread_index % 32 == 0u) {
-        inverses[first + simdgroup] = 1.0f / sqrt_f32(sum / f32(p.n) + p.eps);
-      }
+#define ROW_ITEMS (STRIP_LOT_BLOCKS / STRIP_SIMDGROUPS)  // blocks of rows that a simdgroup has
+
+/// What a simdgroup brings of all rows: blocks simdgroup, simdgroup + STRIP_SIMDGROUPS, ...
+DEVICE_FN void load_row_lot(DEVICE(const f32) x, u32 n_items, u32 simdgroup, u32 lane,
+                            THREAD(f32x4) values) {
+  UNROLL for (u32 i = 0; i < ROW_ITEMS; ++i) {
+    const u32 item = simdgroup + i * STRIP_SIMDGROUPS;
+    if (item < n_items) {
+      DEVICE(const f32) from = x + (256 * item + LANE_VALUES * lane);
+      values[2 * i] = load4(from);
+      values[2 * i + 1] = load4(from + 4);
     }
   }
-  group_barrier();
 }
 
-/// Rows become `codes` [rows][strip_row_words], `digits` [rows][blocks][STRIP_DIGIT_BYTES] and
+/// 1 / sqrt(mean + eps) of rows, two of which a simdgroup adds up; load_row_lot has brought them to
+/// the first cache.
+DEVICE_FN void norm_row_lot(PARAMS(StripParams) p, DEVICE(const f32) x, u32 n_rows,
+                            SHARED(f32) inverses, u32 simdgroup, u32 lane) {
+  const u32 row = 2 * simdgroup + lane / N_LANES;
+  if (2 * simdgroup < n_rows) {
+    const u64 from = u64(min_u32(row, n_rows - 1u)) * p.n;
+    const f32 sum = sum_lanes(add_squares_device(x + from, p.n, lane, 0.0f));
+    if (lane % N_LANES == 0u && row < n_rows) {
+      inverses[row] = 1.0f / sqrt_f32(sum / f32(p.n) + p.eps);
+    }
+  }
+}
+
+/// What load_row_lot brought, normed.
+DEVICE_FN void apply_norm(DEVICE(const f32) norm, SHARED(const f32) inverses, u32 n_blocks,
+                          u32 n_items, u32 simdgroup, u32 lane, THREAD(f32x4) values) {
+  UNROLL for (u32 i = 0; i < ROW_ITEMS; ++i) {
+    const u32 item = simdgroup + i * STRIP_SIMDGROUPS;
+    if (item < n_items) {
+      const f32 inverse = inverses[item / n_blocks];
+      DEVICE(const f32) weights = norm + (256 * (item % n_blocks) + LANE_VALUES * lane);
+      values[2 * i] = values[2 * i] * inverse * load4(weights);
+      values[2 * i + 1] = values[2 * i + 1] * inverse * load4(weights + 4);
+    }
+  }
+}
+
+/// It becomes `codes` [rows][strip_row_words], `digits` [rows][blocks][STRIP_DIGIT_BYTES] and
 /// `scales` [rows][blocks].
-DEVICE_FN void quantize_rows(PARAMS(StripParams) p, DEVICE(const f32) x, DEVICE(const f32) norm,
-                             SHARED(const f32) inverses, u32 n_blocks, u32 n_rows, u32 simdgroup,
-                             u32 lane, SHARED(u32) codes, SHARED(u8) digits, SHARED(f32) scales) {
-  const u32 teams = max_u32(STRIP_SIMDGROUPS / n_blocks, 1u);
-  StripItem item = first_item(0, teams, simdgroup, n_blocks);
-  while (item.strip < n_rows) {  // a row
-    const u32 in_row = 256 * item.unit + LANE_VALUES * lane;
-    DEVICE(const f32) from = x + (u64(item.strip) * p.n + in_row);
-    f32x4 low = load4(from);
-    f32x4 high = load4(from + 4);
-    if (p.has_norm != 0u) {
-      const f32 inverse = inverses[item.strip];
-      low = low * inverse * load4(norm + in_row);
-      high = high * inverse * load4(norm + in_row + 4);
+DEVICE_FN void quantize_row_lot(u32 n_blocks, u32 n_items, u32 simdgroup, u32 lane,
+                                THREAD(const f32x4) values, SHARED(u32) codes, SHARED(u8) digits,
+                                SHARED(f32) scales) {
+  UNROLL for (u32 i = 0; i < ROW_ITEMS; ++i) {
+    const u32 item = simdgroup + i * STRIP_SIMDGROUPS;
+    if (item < n_items) {
+      const u32 row = item / n_blocks;
+      const u32 block = item - row * n_blocks;
+      quantize_block(values[2 * i], values[2 * i + 1], lane,
+                     codes + (row * strip_row_words(n_blocks) + block * STRIP_BLOCK_WORDS),
+                     digits + item * STRIP_DIGIT_BYTES, scales + item);
     }
-    const u32 block = item.strip * n_blocks + item.unit;
-    quantize_block(low, high, lane,
-                   codes + (item.strip * strip_row_words(n_blocks) + item.unit * STRIP_BLOCK_WORDS),
-                   digits + block * STRIP_DIGIT_BYTES, scales + block);
-    item = next_item(item, teams, simdgroup, n_blocks);
   }
 }
 
-#define FLOAT_CHUNK 256  // values of a row of the matrix
-#define FLOAT_CHUNKS 4   // that are on their way at once
-// From chain to chain: the values of every fourth k lie together.
-#define FLOAT_CHAIN (FLOAT_CHUNK / 4 + 4)
-#define FLOAT_PASSES ((STRIP_WORK + 4 * STRIP_THREADS - 1) / (4 * STRIP_THREADS))
-
-/// From chain to chain of a row of the input: not a multiple of all banks.
-DEVICE_FN u32 float_x_chain(u32 n) {
-  return n / 4 + 4;
-}
+#define FLOAT_CHUNK 256                 // values of a row of the matrix
+#define FLOAT_CHUNKS 4                  // that are on their way at once
+#define FLOAT_STRIDE (FLOAT_CHUNK + 4)  // neighbouring rows meet different banks
 
 /// The thread's four floats of each of FLOAT_CHUNKS chunks of eight rows from value `begin` on.
 DEVICE_FN void load_chunks(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 first_row,
@@ -88,32 +89,44 @@ DEVICE_FN void load_chunks(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 
   }
 }
 
-/// Goes on with a chain over a chunk; the next steps are read while some are added.
-DEVICE_FN f32 add_chain(SHARED(const u32) weights, SHARED(const f32) x, f32 sum) {
-  u32x4 w = load4(weights);
-  f32x4 v = load4(x);
-  for (u32 step = 4; step <= FLOAT_CHUNK / 4; step += 4) {
-    const u32 next = step % (FLOAT_CHUNK / 4);
-    const u32x4 next_w = load4(weights + next);
-    const f32x4 next_v = load4(x + next);
-    sum = fma_f32(f32_of_bits(w.x), v.x, sum);
-    sum = fma_f32(f32_of_bits(w.y), v.y, sum);
-    sum = fma_f32(f32_of_bits(w.z), v.z, sum);
-    sum = fma_f32(f32_of_bits(w.w), v.w, sum);
-    w = next_w;
-    v = next_v;
+/// Of what load_row_lot brought the block that begins at k, to chunks of rows.
+DEVICE_FN void store_row_chunks(u32 n_blocks, u32 n_items, u32 k, u32 simdgroup, u32 lane,
+                                THREAD(const f32x4) values, SHARED(f32) chunks) {
+  UNROLL for (u32 i = 0; i < ROW_ITEMS; ++i) {
+    const u32 item = simdgroup + i * STRIP_SIMDGROUPS;
+    if (item < n_items && item % n_blocks == k / FLOAT_CHUNK) {
+      SHARED(f32) to = chunks + (item / n_blocks * FLOAT_STRIDE + LANE_VALUES * lane);
+      store4(to, values[2 * i]);
+      store4(to + 4, values[2 * i + 1]);
+    }
   }
-  return sum;
 }
 
-/// Eight rows of floats times a row that is in `x` already: lane 4 r + c of the first simdgroup
-/// returns chain c of row r.
-DEVICE_FN f32 multiply_floats(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 first_row,
-                              u32 n_out, SHARED(const f32) x, SHARED(u32) chunk, u32 thread_index,
-                              THREAD(f32x4) loaded) {
+/// Goes on with the four chains of a result over a chunk.
+DEVICE_FN f32x4 add_chunk(SHARED(const u32) weights, SHARED(const f32) x, f32x4 sums) {
+  for (u32 k = 0; k < FLOAT_CHUNK; k += 4) {
+    const u32x4 w = load4(weights + k);
+    const f32x4 v = load4(x + k);
+    sums.x = fma_f32(f32_of_bits(w.x), v.x, sums.x);
+    sums.y = fma_f32(f32_of_bits(w.y), v.y, sums.y);
+    sums.z = fma_f32(f32_of_bits(w.z), v.z, sums.z);
+    sums.w = fma_f32(f32_of_bits(w.w), v.w, sums.w);
+  }
+  return sums;
+}
+
+/// Eight rows of floats, whose first chunks are in `loaded`, times the rows that load_row_lot
+/// brought: thread 4 o + r % 4 + 32 (r / 4) returns the four chains of matrix row o and row r.
+DEVICE_FN f32x4 multiply_float_lot(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 first_row,
+                                   u32 n_out, u32 n_rows, THREAD(const f32x4) values,
+                                   SHARED(f32) rows, SHARED(u32) chunk, u32 thread_index,
+                                   THREAD(f32x4) loaded) {
   const u32 lane = thread_index % 32;
-  SHARED(u32) to = chunk + (thread_index / 64 * 4 * FLOAT_CHAIN + thread_index % 64);
-  f32 sum = 0.0f;
+  const u32 simdgroup = thread_index / 32;
+  const u32 n_blocks = p.n / 256;
+  const u32 n_items = n_rows * n_blocks;
+  SHARED(u32) to = chunk + (thread_index / 64 * FLOAT_STRIDE + 4 * (thread_index % 64));
+  f32x4 sums = make4(0, 0, 0, 0);
   for (u32 begin = 0; begin < p.n; begin += FLOAT_CHUNKS * FLOAT_CHUNK) {
     f32x4 now[FLOAT_CHUNKS];
     UNROLL for (u32 i = 0; i < FLOAT_CHUNKS; ++i) {
@@ -125,58 +138,19 @@ DEVICE_FN f32 multiply_floats(PARAMS(StripParams) p, DEVICE(const f32) matrix, u
       const u32 k = begin + i * FLOAT_CHUNK;
       if (k < p.n) {
         group_barrier();  // the chunk before has been added up
-        to[0] = bits_of_f32(now[i].x);
-        to[FLOAT_CHAIN] = bits_of_f32(now[i].y);
-        to[2 * FLOAT_CHAIN] = bits_of_f32(now[i].z);
-        to[3 * FLOAT_CHAIN] = bits_of_f32(now[i].w);
+        const u32x4 bits = {bits_of_f32(now[i].x), bits_of_f32(now[i].y), bits_of_f32(now[i].z),
+                            bits_of_f32(now[i].w)};
+        store4(to, bits);
+        store_row_chunks(n_blocks, n_items, k, simdgroup, lane, values, rows);
         group_barrier();
-        if (thread_index < 32u) {
-          sum = add_chain(chunk + lane * FLOAT_CHAIN, x + (lane % 4 * float_x_chain(p.n) + k / 4),
-                          sum);
+        if (4 * simdgroup < n_rows) {
+          const u32 row = min_u32(4 * simdgroup + lane % 4, n_rows - 1u);
+          sums = add_chunk(chunk + lane / 4 * FLOAT_STRIDE, rows + row * FLOAT_STRIDE, sums);
         }
       }
     }
   }
-  return sum;
-}
-
-/// A row of the input, normed, to four chains.
-DEVICE_FN void norm_floats(PARAMS(StripParams) p, DEVICE(const f32) x, DEVICE(const f32) norm,
-                           SHARED(f32) chains, SHARED(f32) inverse, u32 thread_index) {
-  group_barrier();  // the row before has been multiplied
-  copy_values(x, p.n, chains, thread_index, STRIP_THREADS);
-  group_barrier();
-  f32 factor = 1.0f;
-  if (p.has_norm != 0u) {
-    if (thread_index < 32u) {
-      const f32 sum = sum_lanes(add_squares(chains, p.n, thread_index, 0.0f));
-      if (thread_index == 0u) {
-        inverse[0] = 1.0f / sqrt_f32(sum / f32(p.n) + p.eps);
-      }
-    }
-    group_barrier();
-    factor = inverse[0];
-  }
-  f32x4 values[FLOAT_PASSES];
-  UNROLL for (u32 pass = 0; pass < FLOAT_PASSES; ++pass) {
-    const u32 i = 4 * (pass * STRIP_THREADS + thread_index);
-    if (i < p.n) {
-      values[pass] = load4(chains + i);
-      if (p.has_norm != 0u) {
-        values[pass] = values[pass] * factor * load4(norm + i);
-      }
-    }
-  }
-  group_barrier();  // all have been read
-  UNROLL for (u32 pass = 0; pass < FLOAT_PASSES; ++pass) {
-    const u32 step = pass * STRIP_THREADS + thread_index;
-    if (4 * step < p.n) {
-      chains[step] = values[pass].x;
-      chains[float_x_chain(p.n) + step] = values[pass].y;
-      chains[2 * float_x_chain(p.n) + step] = values[pass].z;
-      chains[3 * float_x_chain(p.n) + step] = values[pass].w;
-    }
-  }
+  return sums;
 }
 
 /// The result that a thread adds up.
@@ -279,9 +253,9 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
              BUFFER(8, const u8, weight3), BUFFER(9, f32, y0), BUFFER(10, f32, y1),
              BUFFER(11, f32, y2), BUFFER(12, f32, y3)) {
   SHARED_ARRAY(f32, work, STRIP_WORK);
-  SHARED_ARRAY(u32, codes, (STRIP_MAX_BLOCKS * STRIP_BLOCK_WORDS + STRIP_MAX_ROWS * STRIP_ROW_GAP));
-  SHARED_ARRAY(u8, digits, (STRIP_MAX_BLOCKS * STRIP_DIGIT_BYTES));
-  SHARED_ARRAY(f32, scales, STRIP_MAX_BLOCKS);
+  SHARED_ARRAY(u32, codes, (STRIP_LOT_BLOCKS * STRIP_BLOCK_WORDS + STRIP_MAX_ROWS * STRIP_ROW_GAP));
+  SHARED_ARRAY(u8, digits, (STRIP_LOT_BLOCKS * STRIP_DIGIT_BYTES));
+  SHARED_ARRAY(f32, scales, STRIP_LOT_BLOCKS);
   SHARED_ARRAY(f32, inverses, STRIP_MAX_ROWS);
   const StripGroup group = strip_group(p, k_group.x);
   const u32 type = p.type[group.part];
@@ -301,25 +275,28 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
     f32x4 loaded[FLOAT_CHUNKS];
     load_chunks(p, matrix, first_row, n_out, 0, k_thread.x, loaded);
     wait_for_kernel_before();
-    const u32 end = min_u32(n_step_rows, first_step_row + p.group_rows);
-    for (u32 step_row = first_step_row; step_row < end; ++step_row) {
-      norm_floats(p, x + u64(step_row) * p.n, norm, work, inverses, k_thread.x);
-      f32 sum = multiply_floats(p, matrix, first_row, n_out, work, codes, k_thread.x, loaded);
-      if (k_thread.x < 32u) {
-        sum = sum + shuffle_xor(sum, 1);
-        sum = sum + shuffle_xor(sum, 2);
-        const u32 output = first_row + k_lane / 4;
-        const ResultPlace place = {0,
-                                   0,
-                                   0,
-                                   step_row - first_step_row,
-                                   u64(step_row) * n_out + output,
-                                   k_lane % 4 == 0u && output < n_out};
-        const StripEnd ending = strip_end(p, group.part, first_step_row, place, row_gate, residual);
-        if (place.is_stored) {
-          y[place.to] = strip_result(p, group.part, sum, ending);
-        }
-      }
+    if (first_step_row >= n_step_rows) {
+      return;
+    }
+    const u32 n_rows = min_u32(n_step_rows - first_step_row, p.group_rows);
+    const u32 n_items = n_rows * group.n_blocks;
+    DEVICE(const f32) x_rows = x + u64(first_step_row) * p.n;
+    f32x4 values[2 * ROW_ITEMS];
+    load_row_lot(x_rows, n_items, k_simdgroup, k_lane, values);
+    if (p.has_norm != 0u) {
+      norm_row_lot(p, x_rows, n_rows, inverses, k_simdgroup, k_lane);
+      group_barrier();
+      apply_norm(norm, inverses, group.n_blocks, n_items, k_simdgroup, k_lane, values);
+    }
+    const f32x4 sums = multiply_float_lot(p, matrix, first_row, n_out, n_rows, values, work, codes,
+                                          k_thread.x, loaded);
+    const u32 row = 4 * k_simdgroup + k_lane % 4;
+    const u32 output = first_row + k_lane / 4;
+    if (row < n_rows && output < n_out) {
+      const u64 to = u64(first_step_row + row) * n_out + output;
+      const ResultPlace place = {0, 0, 0, row, to, true};
+      const StripEnd ending = strip_end(p, group.part, first_step_row, place, row_gate, residual);
+      y[to] = strip_result(p, group.part, (sums.x + sums.y) + (sums.z + sums.w), ending);
     }
     return;
   }
@@ -338,11 +315,15 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
   }
   const u32 n_rows = min_u32(n_step_rows - first_step_row, p.group_rows);
   DEVICE(const f32) x_rows = x + u64(first_step_row) * p.n;
+  const u32 n_items = n_rows * group.n_blocks;
+  f32x4 values[2 * ROW_ITEMS];
+  load_row_lot(x_rows, n_items, k_simdgroup, k_lane, values);
   if (p.has_norm != 0u) {
-    norm_rows(p, x_rows, n_rows, work, inverses, k_thread.x);
+    norm_row_lot(p, x_rows, n_rows, inverses, k_simdgroup, k_lane);
+    group_barrier();
+    apply_norm(norm, inverses, group.n_blocks, n_items, k_simdgroup, k_lane, values);
   }
-  quantize_rows(p, x_rows, norm, inverses, group.n_blocks, n_rows, k_simdgroup, k_lane, codes,
-                digits, scales);
+  quantize_row_lot(group.n_blocks, n_items, k_simdgroup, k_lane, values, codes, digits, scales);
   group_barrier();
 
   const u32 block_floats = STRIP_BLOCK_FLOATS(n_rows);

@@ -12,7 +12,8 @@ namespace hearth::backend::gpu {
 #define STRIP_SIMDGROUPS (STRIP_THREADS / 32)
 #define STRIP_PARTS 4
 #define STRIP_MAX_ROWS 8     // of the step that a threadgroup multiplies
-#define STRIP_MAX_BLOCKS 56  // of 256 values of all rows of a threadgroup
+#define STRIP_MAX_BLOCKS 56  // of 256 values of a row,
+#define STRIP_LOT_BLOCKS 64  // of all rows of a threadgroup of strip_projection
 
 #define STRIP_BLOCK_WORDS 64  // of a block of codes
 /// The sums of 16 codes each, as low six bits and the rest: bytes, first all low ones.
@@ -47,9 +48,9 @@ namespace hearth::backend::gpu {
 /// Threadgroup g.x takes group_strips of the strips of the first part with g.x < group_end, after
 /// those of the threadgroups before it; of floats that is one. Grid (group_end of the last part,
 /// ceil(capacity / group_rows)). n is a multiple of 256, at most STRIP_WORK - 16 with a matrix of
-/// floats; a matrix has less than 4 GiB. For r = group_rows: r <= STRIP_MAX_ROWS, n / 256 * r <=
-/// STRIP_MAX_BLOCKS, and STRIP_BLOCK_FLOATS(r) times n / 256, twice that for a pair, times
-/// round_strips <= STRIP_WORK.
+/// floats; a matrix has less than 4 GiB. For r = group_rows: r <= STRIP_MAX_ROWS, n / 256 <=
+/// STRIP_MAX_BLOCKS, n / 256 * r <= STRIP_LOT_BLOCKS, and STRIP_BLOCK_FLOATS(r) times n / 256,
+/// twice that for a pair, times round_strips <= STRIP_WORK.
 struct StripParams {
   u32 axis;  // whose rows: 0 of the step, 1 of its logits
   u32 n;

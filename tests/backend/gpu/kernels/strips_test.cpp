@@ -20,8 +20,9 @@ using graph::Matrix;
 using graph::random_matrix;
 using graph::run_op;
 
-constexpr u32 capacity = 5;  // rows that the buffers have room for, which is more than there are
+constexpr u32 spare_rows = 2;  // that the buffers have room for
 constexpr std::int64_t n_rows = 3;
+constexpr std::int64_t many_rows = 7;  // more than a simdgroup multiplies with floats
 constexpr std::array<std::int64_t, STRIP_PARTS> n_outs{21, 9, 35, 70};
 constexpr float eps = 1e-5f;
 // Of a convolution: the row's position, and where its ring is.
@@ -68,9 +69,9 @@ class GpuStrips : public testing::TestWithParam<StripTypes> {
     const auto contents_of = [](const std::vector<float>& operand) {
       return operand.empty() ? no_buffer() : contents(operand);
     };
-    const bool is_row = x.data.size() == params.n;
-    std::vector<Contents> buffers{counts(is_row ? 1 : n_rows), contents(x.data),
-                                  contents_of(operands.norm)};
+    const auto rows = static_cast<u32>(x.data.size() / params.n);
+    const bool is_row = rows == 1;
+    std::vector<Contents> buffers{counts(rows), contents(x.data), contents_of(operands.norm)};
     buffers.push_back(contents_of(operands.row_gate));
     buffers.push_back(contents_of(operands.residual));
     StripParams launch = params;
@@ -87,7 +88,7 @@ class GpuStrips : public testing::TestWithParam<StripTypes> {
           params.is_pair != 0 && i == 1 ? 0 : (params.n_out[i] + group_rows - 1) / group_rows;
       launch.group_end[i] = n_groups;
     }
-    const std::size_t y_rows = is_row ? 1 : capacity;
+    const std::size_t y_rows = is_row ? 1 : rows + spare_rows;
     for (const u32 n : params.n_out) {
       buffers.push_back(n == 0 ? no_buffer() : poisoned(y_rows * n));
     }
@@ -97,7 +98,8 @@ class GpuStrips : public testing::TestWithParam<StripTypes> {
           {contents_of(operands.conv_weight), contents(positions), contents(slot_before),
            contents(slot_after), operands.rings.empty() ? poisoned(1) : contents(operands.rings)});
     }
-    const Dim3 grid{n_groups, is_row ? 1 : (capacity + params.group_rows - 1) / params.group_rows};
+    const Dim3 grid{n_groups,
+                    is_row ? 1 : (rows + spare_rows + params.group_rows - 1) / params.group_rows};
     auto results = run_everywhere(call(is_row ? KernelId::strip_row : KernelId::strip_projection,
                                        std::move(buffers), launch, grid, {STRIP_THREADS}));
     const auto first = results.begin() + 5 + STRIP_PARTS;
@@ -112,12 +114,13 @@ TEST_P(GpuStrips, NormsItsInputAndMultipliesFourMatrices) {
   struct Size {
     std::int64_t rows, n;
   };
-  for (const auto& [rows, n] :
-       shapes<Size>({{n_rows, 256}, {n_rows, 512}, {1, 256}, {1, 2304}, {1, 512}})) {
+  for (const auto& [rows, n] : shapes<Size>(
+           {{n_rows, 256}, {many_rows, 1280}, {n_rows, 512}, {1, 256}, {1, 2304}, {1, 512}})) {
     const auto norm = add_norm(n);
     const Matrix x = random_matrix(rows, n, 4);
     const Matrix normed = op(graph::RmsNorm{norm, eps}, {x});
     StripParams params = params_of(n);
+    params.group_rows = rows == many_rows ? many_rows : 2;
     params.has_norm = 1;
     params.eps = eps;
     Operands operands;
