@@ -157,6 +157,10 @@ emulator::CheckedPointer<const u16, space> halfwords(
     emulator::CheckedPointer<const u8, space> bytes) {
   return bytes.template as<u16>();
 }
+template <class T>
+DEVICE_FN DEVICE(const u8) bytes_of(emulator::DevicePointer<T> cells) {
+  return cells.template as<u8>();
+}
 DEVICE_FN SHARED(u32) as_words(SHARED(f32) floats) {
   return floats.template as<u32>();
 }

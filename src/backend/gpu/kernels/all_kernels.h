@@ -12,8 +12,18 @@
   X(attention_combine_f32)    \
   X(attention_f16)            \
   X(attention_f32)            \
+  X(attention_parts_bf16)     \
+  X(attention_parts_f16)      \
+  X(attention_parts_f32)      \
+  X(attention_parts_q4_0)     \
+  X(attention_parts_q8_0)     \
   X(attention_q4_0)           \
   X(attention_q8_0)           \
+  X(attention_scores_bf16)    \
+  X(attention_scores_f16)     \
+  X(attention_scores_f32)     \
+  X(attention_scores_q4_0)    \
+  X(attention_scores_q8_0)    \
   X(attention_store_bf16)     \
   X(attention_store_f16)      \
   X(attention_store_f32)      \
