@@ -14,11 +14,11 @@ namespace hearth::backend::gpu {
 /// Floats of the input that pass through shared memory at once: each simdgroup has a block of them.
 #define ROW_PART (256 * STRIP_SIMDGROUPS)
 
-#define ROW_CHUNK 256                     // values of a row of floats
-#define ROW_CHUNKS 8                      // that are on their way at once
-#define ROW_CHUNK_STRIDE (ROW_CHUNK + 4)  // rows of a chunk begin at different banks
-#define ROW_CHUNK_WORDS (STRIP_FLOAT_ROWS * ROW_CHUNK_STRIDE)
-#define ROW_CHAIN_STEPS 8
+#define ROW_CHUNK 256                        // values of a row of floats
+#define ROW_CHUNKS 8                         // that are on their way at once
+#define ROW_CHUNK_CHAIN (ROW_CHUNK / 4 + 4)  // chains of a chunk begin at different banks
+#define ROW_CHUNK_WORDS (4 * STRIP_FLOAT_ROWS * ROW_CHUNK_CHAIN)
+#define ROW_CHAIN_FOURS 4
 
 /// The input at first, then codes and their sums, or two chunks of floats.
 #define ROW_POOL (STRIP_MAX_BLOCKS * (STRIP_BLOCK_WORDS + ROW_SUMS))
@@ -50,12 +50,12 @@ DEVICE_FN f32 norm_of_row(PARAMS(StripParams) p, DEVICE(const f32) x,
       group_barrier();  // the part before has been added up
     }
     if (is_there) {
-      store4(pool + in_part, values.low);
-      store4(pool + in_part + 4, values.high);
+      store_in_columns(values.low, values.high, in_part, COLUMN_STRIDE(ROW_PART), pool);
     }
     group_barrier();
     if (simdgroup == STRIP_SIMDGROUPS - 1u) {
-      sum = add_squares_ahead(pool, min_u32(p.n - begin, ROW_PART), lane, sum);
+      sum = add_column_squares(pool + lane % N_LANES * COLUMN_STRIDE(ROW_PART),
+                               min_u32(p.n - begin, ROW_PART) / N_LANES, sum);
     }
   }
   if (simdgroup == STRIP_SIMDGROUPS - 1u) {
@@ -98,36 +98,26 @@ DEVICE_FN void load_row_chunks(PARAMS(StripParams) p, DEVICE(const u8) matrix, u
   }
 }
 
-/// Goes on with a chain over a chunk: of `weights` every fourth value, of x neighbours; the next
-/// steps are read while some are added.
+/// Goes on with a chain over a chunk; the next steps are read while some are added.
 DEVICE_FN f32 add_row_chain(SHARED(const f32) weights, SHARED(const f32) x, f32 sum) {
-  f32 w[ROW_CHAIN_STEPS];
-  f32x4 v[ROW_CHAIN_STEPS / 4];
-  UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS; ++i) {
-    w[i] = weights[4 * i];
-  }
-  UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS / 4; ++i) {
+  f32x4 w[ROW_CHAIN_FOURS];
+  f32x4 v[ROW_CHAIN_FOURS];
+  UNROLL for (u32 i = 0; i < ROW_CHAIN_FOURS; ++i) {
+    w[i] = load4(weights + 4 * i);
     v[i] = load4(x + 4 * i);
   }
-  for (u32 step = ROW_CHAIN_STEPS; step <= ROW_CHUNK / 4; step += ROW_CHAIN_STEPS) {
+  for (u32 step = 4 * ROW_CHAIN_FOURS; step <= ROW_CHUNK / 4; step += 4 * ROW_CHAIN_FOURS) {
     const u32 ahead = step % (ROW_CHUNK / 4);
-    f32 next_w[ROW_CHAIN_STEPS];
-    f32x4 next_v[ROW_CHAIN_STEPS / 4];
-    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS; ++i) {
-      next_w[i] = weights[4 * (ahead + i)];
-    }
-    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS / 4; ++i) {
+    f32x4 next_w[ROW_CHAIN_FOURS];
+    f32x4 next_v[ROW_CHAIN_FOURS];
+    UNROLL for (u32 i = 0; i < ROW_CHAIN_FOURS; ++i) {
+      next_w[i] = load4(weights + (ahead + 4 * i));
       next_v[i] = load4(x + (ahead + 4 * i));
     }
-    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS / 4; ++i) {
-      sum = fma_f32(w[4 * i], v[i].x, sum);
-      sum = fma_f32(w[4 * i + 1], v[i].y, sum);
-      sum = fma_f32(w[4 * i + 2], v[i].z, sum);
-      sum = fma_f32(w[4 * i + 3], v[i].w, sum);
-      v[i] = next_v[i];
-    }
-    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS; ++i) {
+    UNROLL for (u32 i = 0; i < ROW_CHAIN_FOURS; ++i) {
+      sum = dot4(w[i], v[i], sum);
       w[i] = next_w[i];
+      v[i] = next_v[i];
     }
   }
   return sum;
@@ -143,7 +133,7 @@ DEVICE_FN u32 row_chain(u32 n) {
 DEVICE_FN f32 multiply_row_floats(PARAMS(StripParams) p, DEVICE(const u8) matrix, u32 first_row,
                                   u32 n_out, SHARED(const f32) chains, SHARED(f32) pool,
                                   u32 thread_index, THREAD_REF(StripTile) loaded) {
-  const u32 to = thread_index / 64 * ROW_CHUNK_STRIDE + 4 * (thread_index % 64);
+  const u32 to = thread_index / 64 * (4 * ROW_CHUNK_CHAIN) + thread_index % 64;
   f32 sum = 0.0f;
   for (u32 begin = 0; begin < p.n; begin += ROW_CHUNKS * ROW_CHUNK) {
     if (begin != 0u) {
@@ -154,10 +144,14 @@ DEVICE_FN f32 multiply_row_floats(PARAMS(StripParams) p, DEVICE(const u8) matrix
       if (k < p.n) {
         // The other of both chunks is still added up; this one was before the last barrier.
         SHARED(f32) chunk = pool + i % 2 * ROW_CHUNK_WORDS;
-        store4(as_words(chunk + to), waiting_chunk(loaded, i));
+        const u32x4 four = waiting_chunk(loaded, i);
+        chunk[to] = f32_of_bits(four.x);
+        chunk[to + ROW_CHUNK_CHAIN] = f32_of_bits(four.y);
+        chunk[to + 2 * ROW_CHUNK_CHAIN] = f32_of_bits(four.z);
+        chunk[to + 3 * ROW_CHUNK_CHAIN] = f32_of_bits(four.w);
         group_barrier();
         if (thread_index < 32u) {
-          sum = add_row_chain(chunk + (thread_index / 4 * ROW_CHUNK_STRIDE + thread_index % 4),
+          sum = add_row_chain(chunk + thread_index * ROW_CHUNK_CHAIN,
                               chains + (thread_index % 4 * row_chain(p.n) + k / 4), sum);
         }
       }
@@ -259,7 +253,22 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
   const bool is_float = type == STRIP_F32;
   const bool has_norm = p.has_norm != 0u;
 
-  // What nobody has to wait for: weights, the norm's, how many rows there are.
+  // What nobody has to wait for: small things first, which would come behind the weights.
+  const u32 n_step_rows = counts[p.axis];
+  u32 position = 0;
+  u32 slot_before = 0;
+  u32 slot_after = 0;
+  if (p.has_conv != 0u) {
+    position = u32(positions[0]);
+    slot_before = u32(state_before[0]);
+    slot_after = u32(state_after[0]);
+  }
+  const bool has_input = k_simdgroup < group.n_blocks;
+  const u32 in_row = 256 * k_simdgroup + LANE_VALUES * k_lane;
+  RowValues weights = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
+  if (has_norm && has_input) {
+    weights = load_values(norm + in_row);
+  }
   const u32 teams = max_u32(STRIP_SIMDGROUPS / group.n_units, 1u);
   const StripMatrix matrix = strip_matrix(type, group.n_blocks);
   StripItem item = first_item(group.begin, teams, k_simdgroup, group.n_units);
@@ -270,13 +279,6 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
     tile_load(type, (is_second(item, group) ? weight1 : weight) + item_tile(item, group, matrix),
               k_lane, tile);
   }
-  const bool has_input = k_simdgroup < group.n_blocks;
-  const u32 in_row = 256 * k_simdgroup + LANE_VALUES * k_lane;
-  RowValues weights = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
-  if (has_norm && has_input) {
-    weights = load_values(norm + in_row);
-  }
-  const u32 n_step_rows = counts[p.axis];
   wait_for_kernel_before();
   if (n_step_rows == 0u) {
     return;
@@ -350,12 +352,10 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
     const bool is_stored = place < end - strip && kind == 0u && output < n_out;
     // What the results wait for, asked for early.
     RowConv conv;
-    u32 position = 0;
     const bool has_conv = is_stored && p.has_conv != 0u && group.part == 0u;
     if (has_conv) {
-      position = u32(positions[0]);
-      conv = load_conv(conv_weight, rings + u64(u32(state_before[0])) * p.slot_stride, position,
-                       output, n_out);
+      conv =
+          load_conv(conv_weight, rings + u64(slot_before) * p.slot_stride, position, output, n_out);
     }
     f32 before = 0.0f;
     f32 gate = 0.0f;
@@ -393,7 +393,7 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
       result = has_residual ? result + before : result;
       if (has_conv) {
         result = convolve(conv, result, position, output, n_out,
-                          rings + u64(u32(state_after[0])) * p.slot_stride);
+                          rings + u64(slot_after) * p.slot_stride);
       }
       y[output] = result;
     }
