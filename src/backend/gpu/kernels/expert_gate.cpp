@@ -63,10 +63,11 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
   const u32 first_strip = k_group.x * p.group_strips;
   const u32 n_items =
       (min_u32(first_strip + p.group_strips, n_strips) - first_strip) * 2 * n_blocks;
-  const bool is_row = row < counts[0];
   wait_for_kernel_before();
-  if (!is_row) {
-    return;
+  if (row != 0u) {
+    if (row >= counts[0]) {
+      return;
+    }
   }
   f32x4 low = make4(0, 0, 0, 0);
   f32x4 high = low;
@@ -85,6 +86,9 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
   }
   if (has_norm && has_input) {
     store_in_columns(low, high, in_row, COLUMN_STRIDE(p.n), work);
+  }
+  if (row == 0u && counts[0] == 0u) {  // asked for with the rest: nobody waits for it before
+    return;
   }
   group_barrier();
   if (has_group) {

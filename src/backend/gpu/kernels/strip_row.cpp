@@ -73,9 +73,22 @@ DEVICE_FN RowValues normed(RowValues values, f32 inverse, RowValues norm) {
   return result;
 }
 
-/// Chunk i of a strip of floats, which waits where a tile would.
-DEVICE_FN u32x4 waiting_chunk(THREAD_REF(const StripTile) tile, u32 i) {
-  return i < 4u ? tile.pieces[i % 4] : (i < 6u ? tile.heads[i % 2] : tile.bits[i % 2]);
+/// The first chunk that waits where a tile would goes to shared memory, its four chains apart, and
+/// those behind it move up.
+DEVICE_FN void store_row_chunk(THREAD_REF(StripTile) waiting, u32 thread_index, SHARED(f32) chunk) {
+  const u32x4 four = waiting.pieces[0];
+  SHARED(f32) to = chunk + (thread_index / 64 * (4 * ROW_CHUNK_CHAIN) + thread_index % 64);
+  to[0] = f32_of_bits(four.x);
+  to[ROW_CHUNK_CHAIN] = f32_of_bits(four.y);
+  to[2 * ROW_CHUNK_CHAIN] = f32_of_bits(four.z);
+  to[3 * ROW_CHUNK_CHAIN] = f32_of_bits(four.w);
+  UNROLL for (u32 i = 0; i < 3; ++i) {
+    waiting.pieces[i] = waiting.pieces[i + 1];
+  }
+  waiting.pieces[3] = waiting.heads[0];
+  waiting.heads[0] = waiting.heads[1];
+  waiting.heads[1] = waiting.bits[0];
+  waiting.bits[0] = waiting.bits[1];
 }
 
 /// The thread's four floats of each of ROW_CHUNKS chunks of eight rows from value `begin` on.
@@ -129,32 +142,26 @@ DEVICE_FN u32 row_chain(u32 n) {
 }
 
 /// Eight rows of floats, whose first chunks wait in `loaded`, times the row that is in `chains`:
-/// lane 4 r + c of the first simdgroup returns chain c of row r.
+/// lane 4 r + c of the first simdgroup returns chain c of row r. One loop for all chunks, whose
+/// instructions are waited for once.
 DEVICE_FN f32 multiply_row_floats(PARAMS(StripParams) p, DEVICE(const u8) matrix, u32 first_row,
                                   u32 n_out, SHARED(const f32) chains, SHARED(f32) pool,
                                   u32 thread_index, THREAD_REF(StripTile) loaded) {
-  const u32 to = thread_index / 64 * (4 * ROW_CHUNK_CHAIN) + thread_index % 64;
+  store_row_chunk(loaded, thread_index, pool);
   f32 sum = 0.0f;
-  for (u32 begin = 0; begin < p.n; begin += ROW_CHUNKS * ROW_CHUNK) {
-    if (begin != 0u) {
-      load_row_chunks(p, matrix, first_row, n_out, begin, thread_index, loaded);
-    }
-    UNROLL for (u32 i = 0; i < ROW_CHUNKS; ++i) {
-      const u32 k = begin + i * ROW_CHUNK;
-      if (k < p.n) {
-        // The other of both chunks is still added up; this one was before the last barrier.
-        SHARED(f32) chunk = pool + i % 2 * ROW_CHUNK_WORDS;
-        const u32x4 four = waiting_chunk(loaded, i);
-        chunk[to] = f32_of_bits(four.x);
-        chunk[to + ROW_CHUNK_CHAIN] = f32_of_bits(four.y);
-        chunk[to + 2 * ROW_CHUNK_CHAIN] = f32_of_bits(four.z);
-        chunk[to + 3 * ROW_CHUNK_CHAIN] = f32_of_bits(four.w);
-        group_barrier();
-        if (thread_index < 32u) {
-          sum = add_row_chain(chunk + thread_index * ROW_CHUNK_CHAIN,
-                              chains + (thread_index % 4 * row_chain(p.n) + k / 4), sum);
-        }
+  KEEP_LOOP for (u32 k = 0; k < p.n; k += ROW_CHUNK) {
+    const u32 now = k / ROW_CHUNK % 2 * ROW_CHUNK_WORDS;
+    const u32 next = k + ROW_CHUNK;
+    group_barrier();  // the chunk is there, the one before has been added up
+    if (next < p.n) {
+      if (next % (ROW_CHUNKS * ROW_CHUNK) == 0u) {
+        load_row_chunks(p, matrix, first_row, n_out, next, thread_index, loaded);
       }
+      store_row_chunk(loaded, thread_index, pool + (ROW_CHUNK_WORDS - now));
+    }
+    if (thread_index < 32u) {
+      sum = add_row_chain(pool + (now + thread_index * ROW_CHUNK_CHAIN),
+                          chains + (thread_index % 4 * row_chain(p.n) + k / 4), sum);
     }
   }
   return sum;
@@ -253,16 +260,7 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
   const bool is_float = type == STRIP_F32;
   const bool has_norm = p.has_norm != 0u;
 
-  // What nobody has to wait for: small things first, which would come behind the weights.
-  const u32 n_step_rows = counts[p.axis];
-  u32 position = 0;
-  u32 slot_before = 0;
-  u32 slot_after = 0;
-  if (p.has_conv != 0u) {
-    position = u32(positions[0]);
-    slot_before = u32(state_before[0]);
-    slot_after = u32(state_after[0]);
-  }
+  // What nobody has to wait for: weights and the norm's.
   const bool has_input = k_simdgroup < group.n_blocks;
   const u32 in_row = 256 * k_simdgroup + LANE_VALUES * k_lane;
   RowValues weights = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
@@ -280,12 +278,22 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
               k_lane, tile);
   }
   wait_for_kernel_before();
-  if (n_step_rows == 0u) {
-    return;
-  }
+  // All small things at once. Whoever comes last has no time to wait for some of them before.
+  const u32 n_step_rows = counts[p.axis];
   RowValues input = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
   if (has_input) {
     input = load_values(x + in_row);
+  }
+  u32 position = 0;
+  u32 slot_before = 0;
+  u32 slot_after = 0;
+  if (p.has_conv != 0u) {
+    position = u32(positions[0]);
+    slot_before = u32(state_before[0]);
+    slot_after = u32(state_after[0]);
+  }
+  if (n_step_rows == 0u) {
+    return;
   }
   f32 factor = 1.0f;
   if (has_norm) {

@@ -169,10 +169,10 @@ DEVICE_FN f32 sum_row_terms(SHARED(const f32) terms, u32 n_blocks, bool has_offs
   KEEP_LOOP for (; block + ROW_SUM_STEPS <= n_blocks; block += ROW_SUM_STEPS) {
     sum = add_row_terms(terms + block * ROW_TERMS, ROW_SUM_STEPS, has_offset, sum);
   }
-  KEEP_LOOP for (; block < n_blocks; ++block) {
-    sum = add_row_terms(terms + block * ROW_TERMS, 1, has_offset, sum);
+  KEEP_LOOP for (; block + 2 <= n_blocks; block += 2) {
+    sum = add_row_terms(terms + block * ROW_TERMS, 2, has_offset, sum);
   }
-  return sum;
+  return block < n_blocks ? add_row_terms(terms + block * ROW_TERMS, 1, has_offset, sum) : sum;
 }
 
 }  // namespace hearth::backend::gpu
