@@ -36,7 +36,11 @@ DEVICE_FN u64 down_place(PARAMS(ExpertDownParams) p, DownTile at, u32 strip, u32
   return ((strips + strip) * n_blocks + at.block) * strip_tile_bytes(at.type);
 }
 
+/// One branch for all four, which then do not wait for each other.
 DEVICE_FN f32x4 activate4(u32 kind, f32x4 x) {
+  if (kind == 0u) {
+    return make4(silu_f32(x.x), silu_f32(x.y), silu_f32(x.z), silu_f32(x.w));
+  }
   return make4(activate_f32(kind, x.x), activate_f32(kind, x.y), activate_f32(kind, x.z),
                activate_f32(kind, x.w));
 }
@@ -101,10 +105,16 @@ EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, c
         tile_load(at.type, shared_weight + down_place(p, at, k_group.x, 0), k_lane, tile);
       }
       const u64 from = u64(row) * p.shared_n + at.block * 256 + LANE_VALUES * k_lane;
-      const f32x4 gate_low = load4(shared_gate + from);
+      f32x4 gate_low = load4(shared_gate + from);
       const f32x4 gate_high = load4(shared_gate + from + 4);
-      low = load4(shared_x + from) * activate4(p.activation, gate_low);
-      high = load4(shared_x + from + 4) * activate4(p.activation, gate_high);
+      low = load4(shared_x + from);
+      high = load4(shared_x + from + 4);
+      KEEP_LOOP for (u32 i = 0; i < 2; ++i) {  // low, then high
+        const f32x4 gated = low * activate4(p.activation, gate_low);
+        low = high;
+        gate_low = gate_high;
+        high = gated;
+      }
     } else {
       const u64 from = u64(row) * p.n_used * p.n + unit * 256 + LANE_VALUES * k_lane;
       const u32 expert = u32(unit == k_simdgroup ? choice : experts[at.slot]);

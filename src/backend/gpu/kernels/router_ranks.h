@@ -171,17 +171,24 @@ ROUTE_ROW(route_row_512, 16)
 #define CHOICE_USED 8
 #define CHOICE_KEYS (CHOICE_GROUPS * CHOICE_USED)
 
+DEVICE_FN u32 largest_of_four(f32x4 x) {
+  return max_u32(max_u32(order_of_f32(x.x), order_of_f32(x.y)),
+                 max_u32(order_of_f32(x.z), order_of_f32(x.w)));
+}
+
 /// The exponential of a simdgroup's expert in each lane, `logits` being all.
 DEVICE_FN f32 choice_exponential(DEVICE(const f32) logits, u32 n, u32 simdgroup, u32 lane) {
-  f32 values[CHOICE_GROUPS];
-  UNROLL for (u32 i = 0; i < CHOICE_GROUPS; ++i) {
-    values[i] = logits[min_u32(CHOICE_GROUP * i + lane, n - 1u)];
-  }
   const u32 expert = CHOICE_GROUP * simdgroup + lane;
   const f32 mine = logits[min_u32(expert, n - 1u)];
   u32 largest = 0;
-  UNROLL for (u32 i = 0; i < CHOICE_GROUPS; ++i) {
-    largest = max_u32(largest, order_of_f32(values[i]));
+  if (n % 4 == 0u) {
+    const f32x4 low = load4(logits + min_u32(8 * lane, n - 4u));
+    const f32x4 high = load4(logits + min_u32(8 * lane + 4, n - 4u));
+    largest = max_u32(largest_of_four(low), largest_of_four(high));
+  } else {
+    KEEP_LOOP for (u32 i = lane; i < n; i += CHOICE_GROUP) {
+      largest = max_u32(largest, order_of_f32(logits[i]));
+    }
   }
   const f32 maximum = f32_of_order(simd_max_u32(largest));
   return expert < n ? exp_f32(mine - maximum) : 0.0f;
