@@ -4,6 +4,7 @@
 #include <map>
 
 #include "backend/gpu/kernels/weight_tiles.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "quant/all_types.h"
 #include "quant/registry.h"

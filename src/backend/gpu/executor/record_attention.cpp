@@ -43,6 +43,31 @@ AttentionStoreParams store_params(const plan::AttentionBlock& block, const Recor
   return params;
 }
 
+/// From here on neighbouring rows share what they read; fewer may well be rows of as many
+/// sequences.
+constexpr u32 min_shared_rows = 65;
+
+/// Records attention over keys that have been stored, by queries that are ready.
+Result<void> record_shared_rows(const plan::AttentionBlock& block, const AttentionParams& params,
+                                const BufferPart& q_ready, Recorder& recorder) {
+  const StepParts& step = recorder.step();
+  const DeviceCaches& caches = recorder.context().caches;
+  const auto layer = block.attention.layer;
+  HEARTH_ASSIGN(const KernelId kernel,
+                kernel_for("attention_rows_", caches.descs().kv.dtype, "the KV cache"));
+  const u32 group = params.n_heads / params.n_kv_heads;
+  const auto n_groups = static_cast<u32>(
+      ceil_div(std::int64_t{recorder.rows(block.q)} * group, ATTENTION_ROWS_QUERIES));
+  const BufferPart scores =
+      recorder.scratch(std::int64_t{n_groups} * params.n_kv_heads * ATTENTION_ROWS_SCORES * 4);
+  recorder.dispatch(
+      kernel,
+      {step.counts, q_ready, step.positions, step.sequences, recorder.context().tables.part(),
+       caches.keys(layer), caches.values(layer), scores, recorder.value(block.output)},
+      params, {params.n_kv_heads, n_groups}, ATTENTION_ROWS_THREADS);
+  return {};
+}
+
 /// Query heads of a group that a threadgroup serves at once.
 u32 served_heads(u32 group) {
   return group > ATTENTION_TILE_HEADS ? ATTENTION_MAX_HEADS : ATTENTION_TILE_HEADS;
@@ -85,7 +110,6 @@ Result<void> record_attention_block(const plan::AttentionBlock& block, const pla
       stored, {stored.n_heads + stored.n_kv_heads, rows}, store_threads);
   recorder.barrier();
 
-  HEARTH_ASSIGN(const KernelId attend, kernel_for("attention_", type, "the KV cache"));
   const bool splits_keys = rows <= max_split_rows;
   const std::int64_t longest = caches.descs().kv.n_blocks * graph::kv_block_tokens;
   AttentionParams params{
@@ -96,8 +120,12 @@ Result<void> record_attention_block(const plan::AttentionBlock& block, const pla
       .n_parts = splits_keys ? static_cast<u32>(ceil_div(longest, ATTENTION_PART_KEYS)) : 0,
       .window = static_cast<u32>(block.attention.window),
       .scale = block.attention.scale};
+  if (rows >= min_shared_rows) {
+    return record_shared_rows(block, params, q_ready, recorder);
+  }
   const u32 group = params.n_heads / params.n_kv_heads;
   const u32 served = served_heads(group);
+  HEARTH_ASSIGN(const KernelId attend, kernel_for("attention_", type, "the KV cache"));
   const BufferPart y = recorder.value(block.output);
   const BufferPart out = splits_keys ? recorder.scratch(std::int64_t{rows} * params.n_heads *
                                                         params.n_parts * (params.head_dim + 2) * 4)

@@ -14,6 +14,11 @@
   X(attention_f32)            \
   X(attention_q4_0)           \
   X(attention_q8_0)           \
+  X(attention_rows_bf16)      \
+  X(attention_rows_f16)       \
+  X(attention_rows_f32)       \
+  X(attention_rows_q4_0)      \
+  X(attention_rows_q8_0)      \
   X(attention_store_bf16)     \
   X(attention_store_f16)      \
   X(attention_store_f32)      \
@@ -68,6 +73,9 @@
   X(product_q5_k)             \
   X(product_q6_k)             \
   X(product_q8_0)             \
+  X(product_rows_bf16)        \
+  X(product_rows_f16)         \
+  X(product_rows_f32)         \
   X(quantize_input)           \
   X(read_stream_u32)          \
   X(rms_norm_f32)             \

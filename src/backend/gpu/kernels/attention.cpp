@@ -12,7 +12,7 @@
 #include "backend/gpu/kernels/attention.h"
 
 #include "backend/gpu/dialect/dialect.h"
-#include "backend/gpu/kernels/kv_panel.h"
+#include "backend/gpu/kernels/kv_keys.h"
 #include "backend/gpu/kernels/lanes.h"
 
 namespace hearth::backend::gpu {
@@ -22,36 +22,12 @@ namespace hearth::backend::gpu {
 #define DIMS_AT_ONCE 2u
 #define WORDS_AT_ONCE 4u  // at most
 
-/// What a threadgroup reads: panels of one key/value head, by the block table of the row.
-struct KvHead {
-  u32 head_dim;
-  u32 n_kv_heads;
-  u32 kv_head;
-};
-
-/// Keys [begin, end) of the part that begins at `start`.
-struct KeyRange {
-  u32 start;
-  u32 begin;
-  u32 end;
-};
-
 /// Softmax over some keys, not yet normalised: of four heads, the thread's dimensions.
 struct TilePartial {
   f32x4 maxima;  // heads side by side
   f32x4 sums;
   f32x4 values[DIMS_AT_ONCE];
 };
-
-/// The first key that a query at `position` sees.
-DEVICE_FN u32 first_key_seen(u32 position, u32 window) {
-  return window == 0u || position < window ? 0u : position - window + 1u;
-}
-
-DEVICE_FN u64 panel_start(u32 type, KvHead head, DEVICE(const i32) table, u32 position) {
-  const u32 block = u32(table[position / ATTENTION_BLOCK_KEYS]);
-  return (u64(block) * head.n_kv_heads + head.kv_head) * kv_panel_bytes(type, head.head_dim);
-}
 
 DEVICE_FN f32x4 max4(f32x4 a, f32x4 b) {
   return make4(b.x > a.x ? b.x : a.x, b.y > a.y ? b.y : a.y, b.z > a.z ? b.z : a.z,

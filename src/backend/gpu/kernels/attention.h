@@ -17,6 +17,9 @@ namespace hearth::backend::gpu {
 #define ATTENTION_MAX_HEAD_DIM 256
 #define ATTENTION_TILE_HEADS 4  // query heads that 128 threads serve at once
 #define ATTENTION_MAX_HEADS 8   // query heads that a threadgroup serves
+#define ATTENTION_ROWS_QUERIES 32
+#define ATTENTION_ROWS_THREADS 256
+#define ATTENTION_ROWS_SCORES (ATTENTION_ROWS_QUERIES * ATTENTION_PART_KEYS)
 
 /// attention_store_TYPE: [norm and rotation of] q, [the same of] k, which goes into the cache with
 /// v.
@@ -50,6 +53,12 @@ struct AttentionStoreParams {
 /// is y [rows, n_heads * head_dim]. Grid (1, heads, capacity of rows).
 /// heads: n_kv_heads * ceil(group / served) with group = n_heads / n_kv_heads. Threads: 128 to
 /// serve 4 heads of a group at once, 256 to serve 8. What comes out is the same bits in all cases.
+///
+/// attention_rows_TYPE: the same bits for prompts, whose neighbouring rows share what they read.
+/// n_parts is not looked at. Buffers: counts, q_ready, positions, sequences, tables, keys, values,
+/// scores (ATTENTION_ROWS_SCORES floats for each threadgroup, for its own use), y. Threads
+/// ATTENTION_ROWS_THREADS, grid (n_kv_heads, ceil(capacity of rows * group /
+/// ATTENTION_ROWS_QUERIES)).
 ///
 /// attention_combine_f32: buffers: counts, partials, positions, gate, y. With has_gate y is
 /// multiplied by activation(gate[row * gate_stride + head * gate_period + gate_start + i]); gate

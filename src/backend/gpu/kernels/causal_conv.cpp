@@ -1,12 +1,33 @@
-// A threadgroup takes 32 channels of a sequence, a simdgroup every 8th of its rows: a row needs
-// nothing of the row before but its x. When all have read what they need of the ring, the first
-// simdgroup writes the rings, in the order of rows. Bound by memory.
+// A threadgroup takes 32 channels of a sequence and every k_grid_size.z-th eight of its rows, a
+// simdgroup one of eight: a row needs nothing of the row before but its x. The first threadgroup
+// has all rows that need the ring; when it has read what they need, its first simdgroup writes the
+// rings, in the order of rows. Bound by memory.
 
 #include "backend/gpu/kernels/causal_conv.h"
 
 #include "backend/gpu/dialect/dialect.h"
 
 namespace hearth::backend::gpu {
+
+/// The ring after `row`, of one channel.
+DEVICE_FN void write_ring(PARAMS(CausalConvParams) p, DEVICE(const f32) x,
+                          DEVICE(const f32) ring_before, DEVICE(f32) ring_after, u32 channel,
+                          u32 first, u32 row, u32 first_position) {
+  const u32 ring_rows = p.taps - 1u;
+  for (u32 back = 0; back < ring_rows; ++back) {
+    f32 value = 0.0f;
+    const u32 position = first_position + (row - first) - back;
+    const bool is_there = back <= first_position + (row - first);
+    if (back <= row - first) {
+      value = x[u64(row - back) * p.channels + channel];
+    } else if (is_there) {
+      value = ring_before[u64(position % ring_rows) * p.channels];
+    }
+    // Places of positions before 0 are those that no position has taken yet.
+    const u32 place = is_there ? position % ring_rows : back;
+    ring_after[u64(place) * p.channels] = value;
+  }
+}
 
 EARLY_KERNEL(causal_conv_f32, 256, CausalConvParams, BUFFER(0, const u32, counts),
              BUFFER(1, const f32, x), BUFFER(2, const f32, weight),
@@ -35,7 +56,9 @@ EARLY_KERNEL(causal_conv_f32, 256, CausalConvParams, BUFFER(0, const u32, counts
   }
   wait_for_kernel_before();
 
-  for (u32 row = first + k_simdgroup; is_channel && row < end; row += k_group_size.x / 32) {
+  const u32 n_simdgroups = k_group_size.x / 32;
+  for (u32 row = first + k_group.z * n_simdgroups + k_simdgroup; is_channel && row < end;
+       row += k_grid_size.z * n_simdgroups) {
     f32 sum = 0.0f;
     for (u32 tap = 0; tap < p.taps; ++tap) {
       const u32 back = ring_rows - tap;
@@ -51,29 +74,23 @@ EARLY_KERNEL(causal_conv_f32, 256, CausalConvParams, BUFFER(0, const u32, counts
     y[u64(row) * p.channels + channel] = silu_f32(sum);
   }
   group_barrier_device();
-  if (k_simdgroup != 0 || !is_channel) {
+  if (k_simdgroup != 0 || k_group.z != 0) {
     return;
   }
   // A position always has the same place, so what is written over the ring before is never needed
   // by a later row.
-  for (u32 row = first; row < end; ++row) {
-    if (row + 1 < end && state_after[row] == state_after[row + 1]) {
-      continue;  // the ring after the next row takes its place
-    }
-    const u64 slot_after = u64(u32(state_after[row]));
-    DEVICE(f32) ring_after = rings + (slot_after * p.slot_stride + channel);
-    for (u32 back = 0; back < ring_rows; ++back) {
-      f32 value = 0.0f;
-      const u32 position = first_position + (row - first) - back;
-      const bool is_there = back <= first_position + (row - first);
-      if (back <= row - first) {
-        value = x[u64(row - back) * p.channels + channel];
-      } else if (is_there) {
-        value = ring_before[u64(position % ring_rows) * p.channels];
+  for (u32 begin = first; begin < end; begin += 32) {
+    const u32 own = begin + k_lane;
+    // The ring after the next row would take the place of one that is not kept.
+    bool is_kept = own < end && (own + 1 == end || state_after[own] != state_after[own + 1]);
+    for (u32 row = simd_min_u32(is_kept ? own : end); row < end;
+         row = simd_min_u32(is_kept ? own : end)) {
+      if (is_channel) {
+        write_ring(p, x, ring_before,
+                   rings + (u64(u32(state_after[row])) * p.slot_stride + channel), channel, first,
+                   row, first_position);
       }
-      // Places of positions before 0 are those that no position has taken yet.
-      const u32 place = is_there ? position % ring_rows : back;
-      ring_after[u64(place) * p.channels] = value;
+      is_kept = is_kept && own != row;
     }
   }
 }
