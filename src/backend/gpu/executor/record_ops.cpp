@@ -35,13 +35,9 @@ u32 sequence_capacity(u32 rows, const Recorder& recorder) {
 
 /// Threadgroups that share a sequence's rows: more would have few of them, or, of many sequences,
 /// nothing to do.
-u32 conv_shares(u32 rows, u32 n_sequences, u32 taps) {
-  constexpr u32 share_rows = 64;
+u32 conv_shares(u32 rows, u32 n_sequences) {
+  constexpr u32 share_rows = 128;
   constexpr u32 max_shares = 32;
-  constexpr u32 first_rows = row_threads / 32;  // of which the first threadgroup has all
-  if (taps - 1 > first_rows) {
-    return 1;
-  }
   return std::clamp(rows / share_rows, 1u, std::max(max_shares / n_sequences, 1u));
 }
 
@@ -231,7 +227,7 @@ Result<void> RecordOp::operator()(const graph::CausalConv& op) const {
                      step.state_before, step.state_after, caches.ring(op.layer), y()},
                     params,
                     {static_cast<u32>(ceil_div(params.channels, CAUSAL_CONV_CHANNELS)), n_sequences,
-                     conv_shares(rows(), n_sequences, params.taps)},
+                     conv_shares(rows(), n_sequences)},
                     row_threads);
   return {};
 }

@@ -52,6 +52,7 @@
   X(expert_rows)              \
   X(expert_sum_f32)           \
   X(float_input)              \
+  X(float_rows)               \
   X(gated_f32)                \
   X(gather_rows_f32)          \
   X(matmul_f16)               \
@@ -77,6 +78,7 @@
   X(product_rows_f16)         \
   X(product_rows_f32)         \
   X(quantize_input)           \
+  X(quantize_rows)            \
   X(read_stream_u32)          \
   X(rms_norm_f32)             \
   X(rope_f32)                 \

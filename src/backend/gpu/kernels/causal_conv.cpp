@@ -29,6 +29,34 @@ DEVICE_FN void write_ring(PARAMS(CausalConvParams) p, DEVICE(const f32) x,
   }
 }
 
+#define CONV_RUN 16u  // neighbouring rows of a simdgroup
+#define CONV_TAPS 4u  // of layers whose runs keep what they have read
+
+/// n rows of one channel; `x` begins CONV_TAPS - 1 rows before.
+DEVICE_FN void convolve_run(PARAMS(CausalConvParams) p, DEVICE(const f32) x,
+                            DEVICE(const f32) weight, u32 n, DEVICE(f32) y) {
+  const f32x4 w = load4(weight);
+  f32 first = x[0];
+  f32 second = x[p.channels];
+  f32 third = x[2 * u64(p.channels)];
+  UNROLL for (u32 begin = 0; begin < CONV_RUN; begin += 4) {
+    f32 values[4];
+    UNROLL for (u32 i = 0; i < 4; ++i) {
+      values[i] = x[u64(min_u32(begin + i, n - 1u) + 3u) * p.channels];
+    }
+    UNROLL for (u32 i = 0; i < 4; ++i) {
+      const f32 sum = fma_f32(w.w, values[i],
+                              fma_f32(w.z, third, fma_f32(w.y, second, fma_f32(w.x, first, 0.0f))));
+      if (begin + i < n) {
+        y[u64(begin + i) * p.channels] = silu_f32(sum);
+      }
+      first = second;
+      second = third;
+      third = values[i];
+    }
+  }
+}
+
 EARLY_KERNEL(causal_conv_f32, 256, CausalConvParams, BUFFER(0, const u32, counts),
              BUFFER(1, const f32, x), BUFFER(2, const f32, weight),
              BUFFER(3, const u32, row_starts), BUFFER(4, const i32, positions),
@@ -56,9 +84,11 @@ EARLY_KERNEL(causal_conv_f32, 256, CausalConvParams, BUFFER(0, const u32, counts
   }
   wait_for_kernel_before();
 
+  // The first rows, which all belong to the first threadgroup, then runs of rows.
   const u32 n_simdgroups = k_group_size.x / 32;
-  for (u32 row = first + k_group.z * n_simdgroups + k_simdgroup; is_channel && row < end;
-       row += k_grid_size.z * n_simdgroups) {
+  const u32 first_run = min_u32(first + max_u32(n_simdgroups, ring_rows), end);
+  for (u32 row = first + k_simdgroup; k_group.z == 0u && is_channel && row < first_run;
+       row += n_simdgroups) {
     f32 sum = 0.0f;
     for (u32 tap = 0; tap < p.taps; ++tap) {
       const u32 back = ring_rows - tap;
@@ -72,6 +102,25 @@ EARLY_KERNEL(causal_conv_f32, 256, CausalConvParams, BUFFER(0, const u32, counts
       sum = fma_f32(weight[u64(channel) * p.taps + tap], value, sum);
     }
     y[u64(row) * p.channels + channel] = silu_f32(sum);
+  }
+  for (u32 begin = first_run + (k_group.z * n_simdgroups + k_simdgroup) * CONV_RUN;
+       is_channel && begin < end; begin += k_grid_size.z * n_simdgroups * CONV_RUN) {
+    const u32 n = min_u32(end - begin, CONV_RUN);
+    DEVICE(f32) run_y = y + (u64(begin) * p.channels + channel);
+    if (p.taps == CONV_TAPS) {
+      convolve_run(p, x + (u64(begin - 3u) * p.channels + channel),
+                   weight + u64(channel) * CONV_TAPS, n, run_y);
+      continue;
+    }
+    for (u32 i = 0; i < n; ++i) {
+      f32 sum = 0.0f;
+      for (u32 tap = 0; tap < p.taps; ++tap) {
+        const u64 back = ring_rows - tap;
+        sum = fma_f32(weight[u64(channel) * p.taps + tap],
+                      (x + channel)[(begin + i - back) * p.channels], sum);
+      }
+      run_y[u64(i) * p.channels] = silu_f32(sum);
+    }
   }
   group_barrier_device();
   if (k_simdgroup != 0 || k_group.z != 0) {

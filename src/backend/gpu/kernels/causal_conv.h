@@ -15,7 +15,7 @@ namespace hearth::backend::gpu {
 /// is in slot state_after[row] once the kernel has ended, unless a later row of the sequence has
 /// the same slot.
 /// Grid (ceil(channels / CAUSAL_CONV_CHANNELS), capacity of sequences, threadgroups that share a
-/// sequence's rows: any number), 256 threads; (taps - 1) is at most 8 with more than one.
+/// sequence's rows: any number), 256 threads.
 struct CausalConvParams {
   u32 channels;
   u32 taps;         // 2 or more
