@@ -17,7 +17,7 @@ namespace hearth::backend::gpu {
 #define ATTENTION_MAX_HEAD_DIM 256
 #define ATTENTION_TILE_HEADS 4  // query heads that 128 threads serve at once
 #define ATTENTION_MAX_HEADS 8   // query heads that a threadgroup serves
-#define ATTENTION_ROWS_QUERIES 32
+#define ATTENTION_ROWS_QUERIES 64
 #define ATTENTION_ROWS_THREADS 256
 #define ATTENTION_ROWS_SCORES (ATTENTION_ROWS_QUERIES * ATTENTION_PART_KEYS)
 
