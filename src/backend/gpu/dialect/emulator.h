@@ -131,6 +131,10 @@ u32x4 load4(emulator::CheckedPointer<const u32, space> from, SITE) {
   return from.template load<u32x4>(where);
 }
 template <emulator::AddressSpace space>
+u32x4 load4(emulator::CheckedPointer<u32, space> from, SITE) {
+  return from.template load<u32x4>(where);
+}
+template <emulator::AddressSpace space>
 u32x2 load2(emulator::CheckedPointer<const u32, space> from, SITE) {
   return from.template load<u32x2>(where);
 }

@@ -1,7 +1,8 @@
 /// AttentionBlock. Of many rows q and k are normed and rotated, and k and v stored; then a
-/// threadgroup goes through the keys of a row. Few rows would leave the device idle so: scores,
-/// what parts of the keys give, and their sum are launches of their own, each of as many
-/// threadgroups as there is work for; of a row alone the first of them stores, too.
+/// threadgroup goes through the keys of a row, or of neighbouring rows of a prompt. Few rows would
+/// leave the device idle so: scores, what parts of the keys give, and their sum are launches of
+/// their own, each of as many threadgroups as there is work for; of a row alone the first of them
+/// stores, too.
 
 #include "backend/gpu/executor/recorder.h"
 #include "backend/gpu/kernels/attention.h"
@@ -17,6 +18,9 @@ static_assert(ATTENTION_BLOCK_KEYS == graph::kv_block_tokens);
 
 /// Up to here keys are split: more rows keep the device busy by themselves.
 constexpr u32 max_split_rows = 16;
+/// From here on neighbouring rows share what they read; fewer may well be rows of as many
+/// sequences.
+constexpr u32 min_shared_rows = 65;
 /// Of threadgroups that go through tiles of keys or parts, so many for each compute unit.
 constexpr u32 key_groups_per_unit = 3;
 
@@ -91,16 +95,17 @@ std::vector<BufferPart> head_buffers(const plan::AttentionBlock& block, BufferPa
 
 /// The kernels of a block, for the type of the cache.
 struct AttentionKernels {
-  KernelId store, many_rows, scores, parts;
+  KernelId store, many_rows, shared_rows, scores, parts;
 };
 
 Result<AttentionKernels> attention_kernels(DType type) {
   constexpr std::string_view what = "the KV cache";
   HEARTH_ASSIGN(const KernelId store, kernel_for("attention_store_", type, what));
   HEARTH_ASSIGN(const KernelId many_rows, kernel_for("attention_", type, what));
+  HEARTH_ASSIGN(const KernelId shared_rows, kernel_for("attention_rows_", type, what));
   HEARTH_ASSIGN(const KernelId scores, kernel_for("attention_scores_", type, what));
   HEARTH_ASSIGN(const KernelId parts, kernel_for("attention_parts_", type, what));
-  return AttentionKernels{store, many_rows, scores, parts};
+  return AttentionKernels{store, many_rows, shared_rows, scores, parts};
 }
 
 /// Returns the queries as the next launch takes them.
@@ -119,19 +124,34 @@ BufferPart record_store(const plan::AttentionBlock& block, KernelId kernel, Reco
   return q_ready;
 }
 
-void record_many_rows(const plan::AttentionBlock& block, KernelId kernel, BufferPart q_ready,
+void record_many_rows(const plan::AttentionBlock& block, const AttentionKernels& kernels,
                       Recorder& recorder) {
+  const BufferPart q_ready = record_store(block, kernels.store, recorder);
   const DeviceCaches& caches = recorder.context().caches;
   const AttentionParams params = attention_params(block, recorder);
+  const u32 rows = recorder.rows(block.q);
   const u32 group = params.n_heads / params.n_kv_heads;
+  std::vector<BufferPart> buffers{recorder.step().counts,
+                                  q_ready,
+                                  recorder.step().positions,
+                                  recorder.step().sequences,
+                                  recorder.context().tables.part(),
+                                  caches.keys(block.attention.layer),
+                                  caches.values(block.attention.layer)};
+  if (rows >= min_shared_rows) {
+    const auto n_groups =
+        static_cast<u32>(ceil_div(std::int64_t{rows} * group, ATTENTION_ROWS_QUERIES));
+    buffers.push_back(
+        recorder.scratch(std::int64_t{n_groups} * params.n_kv_heads * ATTENTION_ROWS_SCORES * 4));
+    buffers.push_back(recorder.value(block.output));
+    recorder.dispatch(kernels.shared_rows, std::move(buffers), params,
+                      {params.n_kv_heads, n_groups}, ATTENTION_ROWS_THREADS);
+    return;
+  }
   const u32 served = served_heads(group);
-  recorder.dispatch(kernel,
-                    {recorder.step().counts, std::move(q_ready), recorder.step().positions,
-                     recorder.step().sequences, recorder.context().tables.part(),
-                     caches.keys(block.attention.layer), caches.values(block.attention.layer),
-                     recorder.value(block.output)},
-                    params, {1, params.n_kv_heads * n_runs(group, served), recorder.rows(block.q)},
-                    32 * served);
+  buffers.push_back(recorder.value(block.output));
+  recorder.dispatch(kernels.many_rows, std::move(buffers), params,
+                    {1, params.n_kv_heads * n_runs(group, served), rows}, 32 * served);
 }
 
 void record_few_rows(const plan::AttentionBlock& block, const plan::Gate* gate,
@@ -200,8 +220,7 @@ Result<void> record_attention_block(const plan::AttentionBlock& block, const pla
   if (recorder.rows(block.q) <= max_split_rows) {
     record_few_rows(block, gate, kernels, recorder);
   } else {
-    record_many_rows(block, kernels.many_rows, record_store(block, kernels.store, recorder),
-                     recorder);
+    record_many_rows(block, kernels, recorder);
   }
   return {};
 }

@@ -11,8 +11,6 @@
 namespace hearth::backend::gpu {
 namespace {
 
-constexpr u32 sum_threads = 256;
-
 MatrixProduct product_of(const graph::ExpertMatMul& matmul, graph::ValueId routing) {
   return {.weight = matmul.weight,
           .n_out = matmul.n_out,
@@ -46,13 +44,14 @@ Result<void> record_expert_down(const plan::ExpertDown& launch, Recorder& record
   recorder.barrier();
   const ExpertSumParams params{static_cast<u32>(down.n_out), recorder.features(launch.routing) / 2,
                                launch.residual ? 1u : 0u};
-  recorder.dispatch(
-      KernelId::expert_sum_f32,
-      {recorder.step().counts, down.y, recorder.value(launch.routing),
-       launch.residual ? recorder.value(*launch.residual) : recorder.absent(),
-       recorder.value(launch.output)},
-      params, {static_cast<u32>(ceil_div(down.n_out, sum_threads)), recorder.rows(launch.routing)},
-      sum_threads);
+  recorder.dispatch(KernelId::expert_sum_f32,
+                    {recorder.step().counts, down.y, recorder.value(launch.routing),
+                     launch.residual ? recorder.value(*launch.residual) : recorder.absent(),
+                     recorder.value(launch.output)},
+                    params,
+                    {static_cast<u32>(ceil_div(down.n_out, 4 * EXPERT_SUM_THREADS)),
+                     recorder.rows(launch.routing)},
+                    EXPERT_SUM_THREADS);
   return {};
 }
 

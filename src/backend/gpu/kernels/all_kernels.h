@@ -19,6 +19,11 @@
   X(attention_parts_q8_0)     \
   X(attention_q4_0)           \
   X(attention_q8_0)           \
+  X(attention_rows_bf16)      \
+  X(attention_rows_f16)       \
+  X(attention_rows_f32)       \
+  X(attention_rows_q4_0)      \
+  X(attention_rows_q8_0)      \
   X(attention_scores_bf16)    \
   X(attention_scores_f16)     \
   X(attention_scores_f32)     \
@@ -57,6 +62,7 @@
   X(expert_rows)              \
   X(expert_sum_f32)           \
   X(float_input)              \
+  X(float_rows)               \
   X(gated_f32)                \
   X(gather_rows_f32)          \
   X(matmul_f16)               \
@@ -78,7 +84,11 @@
   X(product_q5_k)             \
   X(product_q6_k)             \
   X(product_q8_0)             \
+  X(product_rows_bf16)        \
+  X(product_rows_f16)         \
+  X(product_rows_f32)         \
   X(quantize_input)           \
+  X(quantize_rows)            \
   X(read_stream_u32)          \
   X(rms_norm_f32)             \
   X(rope_f32)                 \

@@ -3,7 +3,7 @@
 /// of the cache: f32, f16, bf16, q8_0, q4_0. Few rows: attention_store_TYPE, attention_scores_TYPE,
 /// attention_parts_TYPE, attention_combine_f32; of a row that is alone in its step,
 /// attention_scores_TYPE does what attention_store_TYPE does. Many rows: attention_store_TYPE,
-/// attention_TYPE.
+/// attention_TYPE. Prompts: attention_store_TYPE, attention_rows_TYPE.
 ///
 /// Cache of a layer: two buffers, each n_blocks * n_kv_heads panels; panel (block, kv head) holds
 /// 16 positions of one head in 16 * (bytes of head_dim values in that type) bytes, at a multiple of
@@ -24,6 +24,9 @@ namespace hearth::backend::gpu {
 #define ATTENTION_PART_THREADS 128
 #define ATTENTION_PART_DIMS 64  // that a threadgroup of attention_parts_TYPE takes
 #define ATTENTION_COMBINE_THREADS 256
+#define ATTENTION_ROWS_QUERIES 64
+#define ATTENTION_ROWS_THREADS 256
+#define ATTENTION_ROWS_SCORES (ATTENTION_ROWS_QUERIES * ATTENTION_PART_KEYS)
 
 /// attention_store_TYPE: [norm and rotation of] q, [the same of] k, which goes into the cache with
 /// v.
@@ -52,6 +55,12 @@ struct AttentionStoreParams {
 /// n_heads * head_dim]. A threadgroup takes all keys of its row, part by part. Grid (1, heads,
 /// capacity of rows) with heads = n_kv_heads * ceil(group / served), group = n_heads / n_kv_heads.
 /// Threads: 128 to serve 4 heads of a group at once, 256 to serve 8.
+///
+/// attention_rows_TYPE: the same bits for prompts, whose neighbouring rows share what they read.
+/// Buffers: counts, q_ready, positions, sequences, tables, keys, values, scores
+/// (ATTENTION_ROWS_SCORES floats for each threadgroup, for its own use), y. Threads
+/// ATTENTION_ROWS_THREADS, grid (n_kv_heads, ceil(capacity of rows * group /
+/// ATTENTION_ROWS_QUERIES)).
 ///
 /// attention_scores_TYPE (AttentionScoresParams): buffers: those of attention_store_TYPE up to
 /// `tables`, where q is q_ready unless the row is alone, keys, values, scores f32 [capacity of

@@ -10,8 +10,7 @@
 
 #include "backend/gpu/dialect/dialect.h"
 #include "backend/gpu/kernels/attention.h"
-#include "backend/gpu/kernels/key_range.h"
-#include "backend/gpu/kernels/kv_panel.h"
+#include "backend/gpu/kernels/kv_keys.h"
 #include "backend/gpu/kernels/lanes.h"
 
 namespace hearth::backend::gpu {

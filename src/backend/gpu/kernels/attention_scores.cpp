@@ -8,8 +8,7 @@
 #include "backend/gpu/dialect/dialect.h"
 #include "backend/gpu/kernels/attention.h"
 #include "backend/gpu/kernels/attention_heads.h"
-#include "backend/gpu/kernels/key_range.h"
-#include "backend/gpu/kernels/kv_panel.h"
+#include "backend/gpu/kernels/kv_keys.h"
 
 namespace hearth::backend::gpu {
 

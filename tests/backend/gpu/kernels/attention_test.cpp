@@ -37,25 +37,17 @@ struct Lengths {
 };
 
 struct Kernels {
-  KernelId store, many_rows, scores, parts;
+  KernelId store, many_rows, shared_rows, scores, parts;
 };
+#define KERNELS_OF(type)                                                                          \
+  {KernelId::attention_store_##type, KernelId::attention_##type, KernelId::attention_rows_##type, \
+   KernelId::attention_scores_##type, KernelId::attention_parts_##type}
 Kernels kernels_of(DType type) {
-  static const std::map<DType, Kernels> all{
-      {DType::f32,
-       {KernelId::attention_store_f32, KernelId::attention_f32, KernelId::attention_scores_f32,
-        KernelId::attention_parts_f32}},
-      {DType::f16,
-       {KernelId::attention_store_f16, KernelId::attention_f16, KernelId::attention_scores_f16,
-        KernelId::attention_parts_f16}},
-      {DType::bf16,
-       {KernelId::attention_store_bf16, KernelId::attention_bf16, KernelId::attention_scores_bf16,
-        KernelId::attention_parts_bf16}},
-      {quant::Q8_0::info.dtype,
-       {KernelId::attention_store_q8_0, KernelId::attention_q8_0, KernelId::attention_scores_q8_0,
-        KernelId::attention_parts_q8_0}},
-      {quant::Q4_0::info.dtype,
-       {KernelId::attention_store_q4_0, KernelId::attention_q4_0, KernelId::attention_scores_q4_0,
-        KernelId::attention_parts_q4_0}}};
+  static const std::map<DType, Kernels> all{{DType::f32, KERNELS_OF(f32)},
+                                            {DType::f16, KERNELS_OF(f16)},
+                                            {DType::bf16, KERNELS_OF(bf16)},
+                                            {quant::Q8_0::info.dtype, KERNELS_OF(q8_0)},
+                                            {quant::Q4_0::info.dtype, KERNELS_OF(q4_0)}};
   return all.at(type);
 }
 
@@ -117,6 +109,7 @@ class GpuAttention {
     for (const std::uint32_t n_threads : {128u, 256u}) {
       expect_bits(many_rows(q, n_threads), expected.data);
     }
+    expect_bits(shared_rows(q), expected.data);
   }
 
   /// What the kernels give for the last row of the step.
@@ -283,6 +276,21 @@ class GpuAttention {
         .back();
   }
 
+  Contents shared_rows(const Contents& q) {
+    const auto n_rows = static_cast<u32>(rows_.step.positions.size());
+    const auto n_kv_heads = static_cast<u32>(layer_.n_kv_heads);
+    const auto group = static_cast<u32>(layer_.n_heads / layer_.n_kv_heads);
+    const u32 n_groups = n_rows * group / ATTENTION_ROWS_QUERIES + 2;  // one has nothing to do
+    return run_everywhere(
+               call(kernels_of(layer_.type).shared_rows,
+                    {counts(n_rows), q, contents(rows_.step.positions),
+                     contents(rows_.step.sequences), contents(rows_.step.block_tables), keys_,
+                     values_, poisoned(std::size_t{n_groups} * n_kv_heads * ATTENTION_ROWS_SCORES),
+                     poisoned((n_rows + 1) * q_floats())},
+                    attention_params(), {n_kv_heads, n_groups}, {ATTENTION_ROWS_THREADS}))
+        .back();
+  }
+
   struct FewRows {
     Contents y, keys, values;
   };
@@ -362,6 +370,23 @@ TEST(GpuAttention, FoldsPartsInTheOrderOfTheReference) {
     SCOPED_TRACE(window);
     GpuAttention({.n_heads = 2, .n_kv_heads = 1, .head_dim = 16, .window = window},
                  {.first = 1040, .second = 512, .n_rows = 2})
+        .expect_reference();
+  }
+}
+
+// Threadgroups that begin and end within a sequence, with rows of both, and with keys that some of
+// their queries see.
+TEST(GpuAttention, GivesTheBitsOfTheReferenceForPrompts) {
+  for (const std::int64_t n_heads : shapes<std::int64_t>({8, 1, 3})) {
+    SCOPED_TRACE(n_heads);
+    GpuAttention({.n_heads = n_heads, .n_kv_heads = 1, .head_dim = 48, .forms_heads = true},
+                 {.first = 500, .second = 7, .n_rows = 45})
+        .expect_reference();
+  }
+  for (const std::int64_t window : shapes<std::int64_t>({20, 600})) {
+    SCOPED_TRACE(window);
+    GpuAttention({.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .window = window},
+                 {.first = 1010, .second = 30, .n_rows = 21})
         .expect_reference();
   }
 }

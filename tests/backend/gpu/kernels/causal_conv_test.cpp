@@ -16,8 +16,12 @@ constexpr std::size_t n_slots = 4;
 constexpr std::size_t gap = 5;  // floats of a slot that belong to others
 
 TEST(GpuCausalConv, GivesTheBitsOfTheReferenceAndItsRings) {
-  for (const std::int64_t taps : shapes<std::int64_t>({2, 4})) {
-    SCOPED_TRACE(taps);
+  struct Launch {
+    std::int64_t taps;
+    u32 shares;  // threadgroups that share a sequence's rows
+  };
+  for (const auto& [taps, shares] : shapes<Launch>({{2, 1}, {4, 2}, {12, 3}, {4, 1}})) {
+    SCOPED_TRACE(testing::Message() << taps << " taps, " << shares << " shares");
     graph::RandomWeights weights(3);
     const graph::CausalConv op{0, weights.add_uniform("conv", {channels, taps}, -1, 1)};
     graph::HostStateCache cache({n_slots,
@@ -39,7 +43,7 @@ TEST(GpuCausalConv, GivesTheBitsOfTheReferenceAndItsRings) {
            contents(each.row_starts), contents(each.step.positions), contents(each.before),
            contents(each.after), rings, poisoned((each.n_rows() + 1) * std::size_t{channels})},
           CausalConvParams{channels, static_cast<u32>(taps), ring_floats + gap},
-          {3, each.n_sequences() + 1}, {256}));
+          {3, each.n_sequences() + 1, shares}, {256}));
       expect_bits(results[8], expected.data);
       rings = results[7];
       for (const std::int32_t slot : each.after) {
