@@ -89,8 +89,8 @@ void expect_choice(const Matrix& logits, std::int64_t used) {
   const auto matrix = weights.add("matrix", quant::find("Q4_K")->dtype,
                                   {logits.features, 2 * rows_of_expert, n_in});
   const Matrix x = random_matrix(logits.rows, n_in, 7);
-  const auto op = [&](const graph::AnyOp& op, const std::vector<Matrix>& inputs) {
-    return graph::run_op(op, weights.table(), inputs).value();
+  const auto op = [&](const graph::AnyOp& any, const std::vector<Matrix>& inputs) {
+    return graph::run_op(any, weights.table(), inputs).value();
   };
   const Matrix routing = op(graph::Router{used}, {logits});
   const auto product = [&](std::int64_t first_row) {
