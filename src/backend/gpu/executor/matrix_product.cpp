@@ -3,8 +3,10 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/gpu/executor/columns.h"
 #include "backend/gpu/executor/strips.h"
 #include "backend/gpu/executor/tile_products.h"
+#include "backend/gpu/kernels/columns.h"
 #include "backend/gpu/kernels/product_rows.h"
 #include "backend/gpu/kernels/tile_product.h"
 #include "base/checked.h"
@@ -83,12 +85,21 @@ ProductLaunch launch_of(const MatrixProduct& product, const MatrixInput& input,
 
 void MatrixProduct::prepare(MatrixInput& input, Recorder& recorder) {
   input.prepare_for(weight, recorder);
-  if (experts && !experts->rows && takes_tiles(*this, input, recorder)) {
-    experts->rows = record_expert_rows(*this, recorder);
+  if (!experts || experts->rows) {
+    return;
+  }
+  if (takes_columns(*this, input, recorder)) {
+    experts->rows = record_expert_rows(*this, COLUMN_MAX_COLUMNS, recorder);
+  } else if (takes_tiles(*this, input, recorder)) {
+    experts->rows = record_expert_rows(*this, TILE_PRODUCT_COLUMNS, recorder);
   }
 }
 
 Result<void> MatrixProduct::record(const MatrixInput& input, Recorder& recorder) const {
+  if (takes_columns(*this, input, recorder)) {
+    record_columns({this, 1}, input, recorder);
+    return {};
+  }
   const auto& [name, tensor, is_mapped] = recorder.host_weight(weight);
   ProductLaunch launch = launch_of(*this, input, recorder);
   HEARTH_ASSIGN(const KernelId kernel,
@@ -136,6 +147,10 @@ Result<void> record_gated_products(MatrixProduct gate, MatrixProduct up,
   }
   up.prepare(input, recorder);
   recorder.barrier();
+  if (takes_column_pair(gate, up, input, recorder)) {
+    record_column_pair(gate, up, activation, input, recorder);
+    return {};
+  }
   const std::int64_t slots = gate.experts ? recorder.features(gate.experts->routing) / 2 : 1;
   gate.y = recorder.scratch(recorder.rows(input.value()) * slots * gate.n_out * 4);
   HEARTH_TRY(gate.record(input, recorder));

@@ -7,9 +7,11 @@
 #include <span>
 #include <vector>
 
+#include "backend/gpu/executor/columns.h"
 #include "backend/gpu/executor/matrix_product.h"
 #include "backend/gpu/executor/recorder.h"
 #include "backend/gpu/executor/strips.h"
+#include "backend/gpu/kernels/columns.h"
 #include "backend/gpu/kernels/strips.h"
 
 namespace hearth::backend::gpu {
@@ -61,6 +63,7 @@ Result<void> record_projection(const plan::Projection& projection, Recorder& rec
     return record_gated(projection, input, recorder);
   }
   std::vector<MatrixProduct> strips;
+  std::vector<MatrixProduct> columns;
   std::vector<MatrixProduct> others;
   for (const auto& part : projection.parts) {
     MatrixProduct product = product_of(part.matmul, recorder);
@@ -70,10 +73,15 @@ Result<void> record_projection(const plan::Projection& projection, Recorder& rec
     }
     product.residual = projection.residual;
     product.y = recorder.value(projection.has_one_output() ? projection.output : part.output);
-    (takes_strips(product, input, recorder) ? strips : others).push_back(std::move(product));
+    auto& taken = takes_strips(product, input, recorder)    ? strips
+                  : takes_columns(product, input, recorder) ? columns
+                                                            : others;
+    taken.push_back(std::move(product));
   }
-  for (const auto& product : others) {
-    input.prepare_for(product.weight, recorder);
+  for (const auto* products : {&columns, &others}) {
+    for (const auto& product : *products) {
+      input.prepare_for(product.weight, recorder);
+    }
   }
   std::optional<StripConv> first_conv;
   if (conv != nullptr) {
@@ -83,8 +91,11 @@ Result<void> record_projection(const plan::Projection& projection, Recorder& rec
     record_strips(part, input, recorder, first_conv ? &*first_conv : nullptr);
     first_conv.reset();
   }
-  if (!others.empty()) {
+  if (!columns.empty() || !others.empty()) {
     recorder.barrier();
+  }
+  for (const auto part : pieces_of(columns, COLUMN_PARTS)) {
+    record_columns(part, input, recorder);
   }
   for (const auto& product : others) {
     HEARTH_TRY(product.record(input, recorder));

@@ -17,14 +17,15 @@ bool takes_tiles(const MatrixProduct& product, const MatrixInput& input, const R
          (!product.experts || product.experts->first_row % TILE_ROWS == 0);
 }
 
-ExpertRows record_expert_rows(const MatrixProduct& product, Recorder& recorder) {
+ExpertRows record_expert_rows(const MatrixProduct& product, std::uint32_t tile_entries,
+                              Recorder& recorder) {
   const graph::ValueId routing = product.experts->routing;
   const u32 n_used = recorder.features(routing) / 2;
   const u32 n_entries = recorder.rows(routing) * n_used;
   ExpertRowsParams params{
       .n_used = n_used,
       .n_experts = static_cast<u32>(recorder.host_weight(product.weight).tensor.shape[0]),
-      .tile_entries = TILE_PRODUCT_COLUMNS};
+      .tile_entries = tile_entries};
   params.n_tiles = EXPERT_TILES(n_entries, params.n_experts, params.tile_entries);
   ExpertRows rows{.entries = recorder.scratch(std::int64_t{n_entries} * 4),
                   .tiles = recorder.scratch(std::int64_t{params.n_tiles} * 12),

@@ -9,8 +9,9 @@ namespace hearth::backend::gpu {
 [[nodiscard]] bool takes_tiles(const MatrixProduct& product, const MatrixInput& input,
                                const Recorder& recorder);
 
-/// Records what brings the rows of each expert together, in memory of the launch that is being
-/// recorded.
-ExpertRows record_expert_rows(const MatrixProduct& product, Recorder& recorder);
+/// Records what brings the rows of each expert together, at most tile_entries at once, in memory of
+/// the launch that is being recorded.
+ExpertRows record_expert_rows(const MatrixProduct& product, std::uint32_t tile_entries,
+                              Recorder& recorder);
 
 }  // namespace hearth::backend::gpu

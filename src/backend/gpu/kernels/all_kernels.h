@@ -35,6 +35,8 @@
   X(attention_store_q4_0)     \
   X(attention_store_q8_0)     \
   X(causal_conv_f32)          \
+  X(causal_conv_few_f32)      \
+  X(column_projection)        \
   X(columns_f32)              \
   X(concat_f32)               \
   X(delta_rule_128_f32)       \

@@ -16,6 +16,8 @@ namespace hearth::backend::gpu {
 /// the same slot.
 /// Grid (ceil(channels / CAUSAL_CONV_CHANNELS), capacity of sequences, threadgroups that share a
 /// sequence's rows: any number), 256 threads.
+/// causal_conv_few_f32: the same for 4 taps. Grid (ceil(channels / 256), capacity of sequences),
+/// 256 threads.
 struct CausalConvParams {
   u32 channels;
   u32 taps;         // 2 or more

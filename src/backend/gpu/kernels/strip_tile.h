@@ -47,9 +47,12 @@ DEVICE_FN StripCodes strip_codes(SHARED(const u8) digits, u32 lane) {
   return codes;
 }
 
-/// Pair i of runs of 32 codes.
-DEVICE_FN u32x4 strip_pair(SHARED(const u32) x, u32 lane, u32 i) {
-  return load4(x + (16 * i + 4 * (lane % 4)));
+/// The lane's pairs of runs of 32 codes: words 2 q and 2 q + 1 of one, then of the other.
+#define STRIP_PAIRS 4
+DEVICE_FN void load_pairs(SHARED(const u32) x, u32 lane, THREAD(u32x4) pairs) {
+  UNROLL for (u32 i = 0; i < STRIP_PAIRS; ++i) {
+    pairs[i] = load4(x + (16 * i + 4 * (lane % 4)));
+  }
 }
 
 DEVICE_FN i32 unsigned_byte(u32 word, u32 i) {
@@ -167,16 +170,16 @@ DEVICE_FN u32 q5_k_odd(u32 low, u32 high, u32 i) {
    format##_##parity(tile.pieces[i].w, tile.bits[0].w, i)}
 
 #define K_TILE_MULTIPLY(format)                                                                    \
-  DEVICE_FN void format##_tile_multiply(THREAD_REF(const StripTile) tile, SHARED(const u32) x,     \
-                                        THREAD_REF(const StripCodes) codes,                        \
-                                        THREAD_REF(StripProduct) product) {                        \
+  DEVICE_FN void format##_tile_multiply(                                                           \
+      THREAD_REF(const StripTile) tile, THREAD(const u32x4) pairs,                                 \
+      THREAD_REF(const StripCodes) codes, THREAD_REF(StripProduct) product) {                      \
     const SixBitScales scales[2] = {six_bit_scales(tile.heads[0]), six_bit_scales(tile.heads[1])}; \
     multiply_sums(lane_minima(scales[0], codes.lane), lane_minima(scales[1], codes.lane), codes,   \
                   false, product.offsets);                                                         \
     i32 evens[4] = {0, 0, 0, 0};                                                                   \
     i32 odds[4] = {0, 0, 0, 0};                                                                    \
     UNROLL for (u32 i = 0; i < 4; ++i) {                                                           \
-      const u32x4 pair = strip_pair(x, codes.lane, i);                                             \
+      const u32x4 pair = pairs[i];                                                                 \
       i32 even[4] = {0, 0, 0, 0};                                                                  \
       i32 odd[4] = {0, 0, 0, 0};                                                                   \
       const u32x4 even_codes = K_RUN(format, even, i);                                             \
@@ -210,7 +213,7 @@ DEVICE_FN u32 word_of(u32x4 four, u32 i) {
   return i < 2u ? (i == 0u ? four.x : four.y) : (i == 2u ? four.z : four.w);
 }
 
-DEVICE_FN void q6_k_tile_multiply(THREAD_REF(const StripTile) tile, SHARED(const u32) x,
+DEVICE_FN void q6_k_tile_multiply(THREAD_REF(const StripTile) tile, THREAD(const u32x4) pairs,
                                   THREAD_REF(const StripCodes) codes,
                                   THREAD_REF(StripProduct) product) {
   const u32 q = codes.lane % 4;
@@ -224,7 +227,7 @@ DEVICE_FN void q6_k_tile_multiply(THREAD_REF(const StripTile) tile, SHARED(const
     product.offsets[j] = 0;
   }
   UNROLL for (u32 i = 0; i < 8; ++i) {
-    const u32x4 pair = strip_pair(x, codes.lane, i / 2);
+    const u32x4 pair = pairs[i / 2];
     const u32 b_low = i % 2 == 0u ? pair.x : pair.z;
     const u32 b_high = i % 2 == 0u ? pair.y : pair.w;
     const u32x4 low = tile.pieces[2 * (i / 4) + i % 2];
@@ -265,17 +268,6 @@ DEVICE_FN void tile_load(u32 type, DEVICE(const u8) tile, u32 lane, THREAD_REF(S
     q5_k_tile_load(tile, lane, to);
   } else {
     q6_k_tile_load(tile, lane, to);
-  }
-}
-
-DEVICE_FN void tile_multiply(u32 type, THREAD_REF(const StripTile) tile, SHARED(const u32) x,
-                             THREAD_REF(const StripCodes) codes, THREAD_REF(StripProduct) product) {
-  if (type == STRIP_Q4_K) {
-    q4_k_tile_multiply(tile, x, codes, product);
-  } else if (type == STRIP_Q5_K) {
-    q5_k_tile_multiply(tile, x, codes, product);
-  } else {
-    q6_k_tile_multiply(tile, x, codes, product);
   }
 }
 

@@ -260,8 +260,10 @@ DEVICE_FN f32 strip_result(PARAMS(StripParams) p, u32 part, f32 product, StripEn
             tile);                                                                                 \
       }                                                                                            \
       const StripCodes mine = strip_codes(row_digits + block * STRIP_DIGIT_BYTES, lane);           \
+      u32x4 pairs[STRIP_PAIRS];                                                                    \
+      load_pairs(row_codes + block * STRIP_BLOCK_WORDS, lane, pairs);                              \
       StripProduct product;                                                                        \
-      format##_tile_multiply(now, row_codes + block * STRIP_BLOCK_WORDS, mine, product);           \
+      format##_tile_multiply(now, pairs, mine, product);                                           \
       store_product(product, n_rows, lane, terms);                                                 \
     }                                                                                              \
   }

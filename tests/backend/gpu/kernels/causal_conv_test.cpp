@@ -37,14 +37,22 @@ TEST(GpuCausalConv, GivesTheBitsOfTheReferenceAndItsRings) {
     for (const RecurrentStep& each : recurrent_steps()) {
       const graph::Matrix x = graph::random_matrix(each.n_rows(), channels, seed++);
       const auto expected = graph::run_op(op, weights.table(), {x}, each.step, cache).value();
-      const auto results = run_everywhere(call(
-          KernelId::causal_conv_f32,
-          {counts(each.n_rows(), 0, each.n_sequences()), contents(x.data), weights.bytes(op.weight),
-           contents(each.row_starts), contents(each.step.positions), contents(each.before),
-           contents(each.after), rings, poisoned((each.n_rows() + 1) * std::size_t{channels})},
-          CausalConvParams{channels, static_cast<u32>(taps), ring_floats + gap},
-          {3, each.n_sequences() + 1, shares}, {256}));
+      const auto run = [&](KernelId kernel, Dim3 grid) {
+        return run_everywhere(call(
+            kernel,
+            {counts(each.n_rows(), 0, each.n_sequences()), contents(x.data),
+             weights.bytes(op.weight), contents(each.row_starts), contents(each.step.positions),
+             contents(each.before), contents(each.after), rings,
+             poisoned((each.n_rows() + 1) * std::size_t{channels})},
+            CausalConvParams{channels, static_cast<u32>(taps), ring_floats + gap}, grid, {256}));
+      };
+      const auto results = run(KernelId::causal_conv_f32, {3, each.n_sequences() + 1, shares});
       expect_bits(results[8], expected.data);
+      if (taps == 4) {
+        const auto few = run(KernelId::causal_conv_few_f32, {1, each.n_sequences() + 1});
+        expect_bits(few[8], expected.data);
+        EXPECT_EQ(few[7], results[7]);
+      }
       rings = results[7];
       for (const std::int32_t slot : each.after) {
         const float* ring = cache.ring(0, slot);

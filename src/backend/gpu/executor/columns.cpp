@@ -1,0 +1,146 @@
+#include "backend/gpu/executor/columns.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "backend/gpu/executor/strips.h"
+#include "backend/gpu/kernels/columns.h"
+#include "backend/gpu/kernels/weight_tiles.h"
+#include "base/checked.h"
+#include "quant/registry.h"
+
+namespace hearth::backend::gpu {
+namespace {
+
+constexpr u32 max_column_rows = 64;      // more are worth a tile of 64 columns
+constexpr u32 usual_simdgroups = 4;      // of a threadgroup
+constexpr u32 simdgroups_for_units = 8;  // of a compute unit, that hide each other's latency
+
+u32 strips_of(const MatrixProduct& product) {
+  return static_cast<u32>(ceil_div(product.n_out, TILE_ROWS));
+}
+
+/// How simdgroups share the strips of all parts and the columns.
+void share_columns(u32 n_strips, u32 capacity, u32 n_units, ColumnParams& params) {
+  params.chunk_groups = COLUMN_MAX_GROUPS;
+  while (params.chunk_groups > 1 &&
+         n_strips * ceil_div(capacity, COLUMN_GROUP * params.chunk_groups) <
+             simdgroups_for_units * n_units) {
+    --params.chunk_groups;
+  }
+  params.n_chunks = static_cast<u32>(ceil_div(capacity, COLUMN_GROUP * params.chunk_groups));
+  params.simdgroup_strips =
+      std::clamp<u32>(n_strips * params.n_chunks / (2 * simdgroups_for_units * n_units), 1, 4);
+  params.group_strips = std::max(usual_simdgroups / params.n_chunks, 1u) * params.simdgroup_strips;
+}
+
+/// The same for experts, of whose entries a threadgroup has one tile.
+void share_expert_columns(ColumnParams& params) {
+  constexpr u32 enough_blocks = 8;  // of a simdgroup, beside which its beginning is short
+  params.chunk_groups = COLUMN_MAX_GROUPS;
+  params.n_chunks = 1;
+  params.simdgroup_strips =
+      std::max<u32>(enough_blocks / (params.n / 256 * (params.is_pair != 0 ? 2 : 1)), 1);
+  params.group_strips = usual_simdgroups * params.simdgroup_strips;
+}
+
+/// `products` in the order of the kernel's weights, n_outputs of which have strips of their own.
+void dispatch_columns(std::span<const MatrixProduct> products, std::size_t n_outputs,
+                      ColumnParams params, const MatrixInput& input, Recorder& recorder) {
+  const MatrixProduct& first = products.front();
+  const TensorView& matrix = recorder.host_weight(first.weight).tensor;
+  params.axis = recorder.axis(input.value());
+  params.n = static_cast<u32>(matrix.shape.back());
+  params.has_row_gate = first.gate.kind == PRODUCT_ROW_GATE ? 1 : 0;
+  params.row_activation = static_cast<u32>(first.gate.activation);
+  params.has_residual = first.residual ? 1 : 0;
+  BufferPart entries = recorder.absent();
+  BufferPart tiles = recorder.absent();
+  u32 n_tiles = 1;
+  if (first.experts) {
+    const ExpertRows& rows = first.experts->rows.value();
+    entries = rows.entries;
+    tiles = rows.tiles;
+    n_tiles = rows.n_tiles;
+    params.n_used = recorder.features(first.experts->routing) / 2;
+    params.expert_rows = recorder.expert_rows(first.weight);
+    params.has_x_per_slot = first.experts->has_x_per_slot ? 1 : 0;
+    for (std::size_t i = 0; i < std::min<std::size_t>(products.size(), 2); ++i) {
+      params.first_row[i] = static_cast<u32>(products[i].experts->first_row);
+    }
+    share_expert_columns(params);
+  } else {
+    u32 n_strips = 0;
+    for (const auto& product : products.first(n_outputs)) {
+      n_strips += strips_of(product);
+    }
+    share_columns(n_strips, recorder.rows(input.value()), recorder.device().compute_units, params);
+  }
+  u32 end = 0;
+  for (std::size_t i = 0; i < COLUMN_PARTS; ++i) {
+    if (i < products.size()) {
+      params.n_out[i] = static_cast<u32>(products[i].n_out);
+      params.type[i] = *strip_type(products[i].weight, recorder);
+    }
+    if (i < n_outputs) {
+      end += static_cast<u32>(ceil_div(strips_of(products[i]), params.group_strips));
+    }
+    params.group_end[i] = end;
+  }
+
+  std::vector<BufferPart> buffers{recorder.step().counts};
+  const auto& x = input.buffers(first.weight, recorder);
+  buffers.insert(buffers.end(), x.begin(), x.end());
+  buffers.insert(buffers.end(),
+                 {std::move(entries), std::move(tiles),
+                  params.has_row_gate != 0 ? first.gate.value : recorder.absent(),
+                  first.residual ? recorder.value(*first.residual) : recorder.absent()});
+  for (std::size_t i = 0; i < COLUMN_PARTS; ++i) {
+    buffers.push_back(i < products.size() ? recorder.weight(products[i].weight)
+                                          : recorder.absent());
+  }
+  for (std::size_t i = 0; i < COLUMN_PARTS; ++i) {
+    buffers.push_back(i < n_outputs ? products[i].y : recorder.scratch(sizeof(float)));
+  }
+  recorder.dispatch(KernelId::column_projection, std::move(buffers), params, {end, n_tiles},
+                    32 * params.n_chunks * params.group_strips / params.simdgroup_strips);
+}
+
+}  // namespace
+
+bool takes_columns(const MatrixProduct& product, const MatrixInput& input,
+                   const Recorder& recorder) {
+  const u32 rows = recorder.rows(input.value());
+  return recorder.is_tiled(product.weight) && rows > max_strip_rows && rows <= max_column_rows &&
+         !product.bias && product.gate.kind != PRODUCT_ELEMENT_GATE &&
+         (!product.experts || product.experts->first_row % TILE_ROWS == 0);
+}
+
+bool takes_column_pair(const MatrixProduct& gate, const MatrixProduct& up, const MatrixInput& input,
+                       const Recorder& recorder) {
+  const auto type_of = [&recorder](const MatrixProduct& product) {
+    return recorder.host_weight(product.weight).tensor.dtype;
+  };
+  return type_of(gate) == type_of(up) && takes_columns(gate, input, recorder) &&
+         takes_columns(up, input, recorder) &&
+         (!gate.experts || recorder.expert_rows(gate.weight) == recorder.expert_rows(up.weight));
+}
+
+void record_columns(std::span<const MatrixProduct> products, const MatrixInput& input,
+                    Recorder& recorder) {
+  dispatch_columns(products, products.size(), {}, input, recorder);
+}
+
+void record_column_pair(const MatrixProduct& gate, const MatrixProduct& up,
+                        graph::ActivationKind activation, const MatrixInput& input,
+                        Recorder& recorder) {
+  // The kernel writes what comes of both where the first goes.
+  std::array products{gate, up};
+  products[0].residual = up.residual;
+  products[0].y = up.y;
+  const ColumnParams params{.is_pair = 1, .activation = static_cast<u32>(activation)};
+  dispatch_columns(products, 1, params, input, recorder);
+}
+
+}  // namespace hearth::backend::gpu
