@@ -29,10 +29,10 @@ file(WRITE "${OUTPUT}.cpp" "#include \"backend/gpu/metal/metal_source.h\"
 namespace hearth::backend::gpu::metal {
 
 std::string library_source() {
-  static constexpr std::array<std::string_view, ${N_PARTS}> parts{
+  static constexpr std::array<const char*, ${N_PARTS}> parts{
 ${parts}  };
   std::string text;
-  for (const std::string_view part : parts) {
+  for (const char* part : parts) {
     text += part;
   }
   return text;

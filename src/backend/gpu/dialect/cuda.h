@@ -9,6 +9,7 @@
 // clang-format off
 #define DEVICE_FN     static __device__ __forceinline__
 #define UNROLL        _Pragma("unroll")
+#define KEEP_LOOP     _Pragma("unroll 1")
 #define DEVICE(T)     T*
 #define SHARED(T)     T*
 #define THREAD(T)     T*
@@ -133,6 +134,10 @@ DEVICE_FN const f32* floats(const u8* bytes) {
 }
 DEVICE_FN const u16* halfwords(const u8* bytes) {
   return reinterpret_cast<const u16*>(bytes);
+}
+template <class T>
+DEVICE_FN const u8* bytes_of(T* cells) {
+  return reinterpret_cast<const u8*>(cells);
 }
 DEVICE_FN u32* as_words(f32* floats) {
   return reinterpret_cast<u32*>(floats);

@@ -8,8 +8,9 @@
 /// Entry       KERNEL(name, max_threads, Params, BUFFER(0, const f32, x), ...) { ... }
 ///             its parameters are `p`; threadgroups are multiples of 32 threads. EARLY_KERNEL may
 ///             run before the kernel in front of it has ended, until every thread, also one that
-///             has nothing to do, calls wait_for_kernel_before(): up to there it reads weights and
-///             counts alone
+///             has nothing to do, calls wait_for_kernel_before(): up to there it reads only what no
+///             kernel of the step writes: weights, counts, positions, tables, what caches have had
+///             since earlier steps
 /// Numbers     u8 u16 u32 u64, i8 i16 i32 i64, f32; f16 and bf16 are storage: to_f32(), to_f16()
 /// Pointers    DEVICE(T) into buffers, SHARED(T) into the threadgroup's memory, THREAD(T) and
 ///             THREAD_REF(T) to a thread's own variables; const belongs to T; no unary *;
@@ -19,7 +20,8 @@
 ///             in kernels alone
 /// Memory      SHARED_ARRAY(T, name, n) at the top of a kernel; 32 KiB in all, undefined at first
 /// Vectors     f32x4 and u32x4 (.x .y .z .w), load4(), store4() at multiples of 16 bytes; u32x2
-///             and load2() at multiples of 8; words(), halfwords() and floats() of aligned bytes
+///             and load2() at multiples of 8; words(), halfwords() and floats() of aligned bytes;
+///             bytes_of() cells in a buffer
 /// Prefetch    prefetch(address): the bytes around it will be read soon; by devices that can
 /// Barriers    group_barrier() orders shared memory, group_barrier_device() device memory too,
 /// within
@@ -34,7 +36,9 @@
 ///             Lane 4 g + q has of a the bytes 4q ... of rows g (.x) and g + 8 (.y), and 16 + 4q
 ///             ... (.z, .w); of b's column g the bytes 4q ... and 16 + 4q ...; of the sums columns
 ///             2q and 2q + 1 of rows g and g + 8
-/// Loops       UNROLL in front of a loop with a constant count
+/// Loops       UNROLL in front of a loop with a constant count; KEEP_LOOP in front of one that is
+/// to
+///             stay as short as it is, since code that runs once waits for its instructions
 
 #ifdef __CUDACC__
 #include "backend/gpu/dialect/cuda.h"

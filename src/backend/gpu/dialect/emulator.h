@@ -15,6 +15,7 @@
 // clang-format off
 #define DEVICE_FN     static inline
 #define UNROLL
+#define KEEP_LOOP
 #define DEVICE(T)     ::hearth::backend::gpu::emulator::DevicePointer<T>
 #define SHARED(T)     ::hearth::backend::gpu::emulator::SharedPointer<T>
 #define THREAD(T)     T*
@@ -130,6 +131,10 @@ u32x4 load4(emulator::CheckedPointer<const u32, space> from, SITE) {
   return from.template load<u32x4>(where);
 }
 template <emulator::AddressSpace space>
+u32x4 load4(emulator::CheckedPointer<u32, space> from, SITE) {
+  return from.template load<u32x4>(where);
+}
+template <emulator::AddressSpace space>
 u32x2 load2(emulator::CheckedPointer<const u32, space> from, SITE) {
   return from.template load<u32x2>(where);
 }
@@ -156,6 +161,10 @@ template <emulator::AddressSpace space>
 emulator::CheckedPointer<const u16, space> halfwords(
     emulator::CheckedPointer<const u8, space> bytes) {
   return bytes.template as<u16>();
+}
+template <class T>
+DEVICE_FN DEVICE(const u8) bytes_of(emulator::DevicePointer<T> cells) {
+  return cells.template as<u8>();
 }
 DEVICE_FN SHARED(u32) as_words(SHARED(f32) floats) {
   return floats.template as<u32>();

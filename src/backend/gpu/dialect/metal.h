@@ -25,6 +25,7 @@ struct bf16 {
 // clang-format off
 #define DEVICE_FN     static inline
 #define UNROLL        _Pragma("clang loop unroll(full)")
+#define KEEP_LOOP     _Pragma("clang loop unroll(disable)")
 #define DEVICE(T)     device T*
 #define SHARED(T)     threadgroup T*
 #define THREAD(T)     thread T*
@@ -154,6 +155,10 @@ DEVICE_FN DEVICE(const f32) floats(DEVICE(const u8) bytes) {
 }
 DEVICE_FN DEVICE(const u16) halfwords(DEVICE(const u8) bytes) {
   return (DEVICE(const u16))bytes;
+}
+template <typename T>
+DEVICE_FN DEVICE(const u8) bytes_of(DEVICE(T) cells) {
+  return (DEVICE(const u8))cells;
 }
 DEVICE_FN SHARED(u32) as_words(SHARED(f32) floats) {
   return (SHARED(u32))floats;

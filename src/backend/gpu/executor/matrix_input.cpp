@@ -75,6 +75,14 @@ void MatrixInput::prepare(std::int64_t block, Recorder& recorder) {
                                   norm_ ? recorder.weight(norm_->weight) : recorder.absent(),
                                   gate_ ? recorder.value(gate_->value) : recorder.absent()};
   buffers.insert(buffers.end(), form.begin(), form.end());
+  constexpr u32 min_rows = 65;  // fewer leave the device idle, a simdgroup for each
+  if (params.norm_run == params.n && recorder.rows(value_) >= min_rows) {
+    recorder.dispatch(block == 0 ? KernelId::float_rows : KernelId::quantize_rows,
+                      std::move(buffers), params,
+                      {static_cast<u32>(ceil_div(recorder.rows(value_), INPUT_ROWS_THREADS / 32))},
+                      INPUT_ROWS_THREADS);
+    return;
+  }
   recorder.dispatch(
       block == 0 ? KernelId::float_input : KernelId::quantize_input, std::move(buffers), params,
       {static_cast<u32>(ceil_div(params.n, INPUT_GROUP_VALUES)), recorder.rows(value_)},

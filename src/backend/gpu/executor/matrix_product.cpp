@@ -7,9 +7,12 @@
 #include "backend/gpu/executor/strips.h"
 #include "backend/gpu/executor/tile_products.h"
 #include "backend/gpu/kernels/columns.h"
+#include "backend/gpu/kernels/product_rows.h"
 #include "backend/gpu/kernels/tile_product.h"
 #include "base/checked.h"
 #include "base/format.h"
+#include "quant/integer_form.h"
+#include "quant/registry.h"
 
 namespace hearth::backend::gpu {
 
@@ -51,6 +54,33 @@ ProductLaunch piece_launch(const MatrixProduct& product, u32 capacity, const Rec
           {recorder.absent()}};
 }
 
+/// Many rows of floats; few outputs would leave most of a threadgroup idle.
+bool takes_rows(const MatrixProduct& product, const MatrixInput& input, const Recorder& recorder) {
+  constexpr u32 min_rows = 65;
+  constexpr std::int64_t min_outputs = 16;
+  return quant::integer_layout(recorder.host_weight(product.weight).tensor.dtype) == nullptr &&
+         !product.experts && recorder.rows(input.value()) >= min_rows &&
+         product.n_out >= min_outputs;
+}
+
+ProductLaunch rows_launch(const MatrixProduct& product, u32 capacity) {
+  return {"product_rows_",
+          {static_cast<u32>(ceil_div(capacity, PRODUCT_ROWS_ROWS)),
+           static_cast<u32>(ceil_div(product.n_out, PRODUCT_ROWS_OUTPUTS))},
+          PRODUCT_ROWS_THREADS,
+          {}};
+}
+
+ProductLaunch launch_of(const MatrixProduct& product, const MatrixInput& input,
+                        const Recorder& recorder) {
+  const u32 capacity = recorder.rows(input.value());
+  if (takes_tiles(product, input, recorder)) {
+    return tile_launch(product, capacity, recorder);
+  }
+  return takes_rows(product, input, recorder) ? rows_launch(product, capacity)
+                                              : piece_launch(product, capacity, recorder);
+}
+
 }  // namespace
 
 void MatrixProduct::prepare(MatrixInput& input, Recorder& recorder) {
@@ -75,10 +105,7 @@ Result<void> MatrixProduct::record(const MatrixInput& input, Recorder& recorder)
     return {};
   }
   const auto& [name, tensor, is_mapped] = recorder.host_weight(weight);
-  const u32 capacity = recorder.rows(input.value());
-  ProductLaunch launch = takes_tiles(*this, input, recorder)
-                             ? tile_launch(*this, capacity, recorder)
-                             : piece_launch(*this, capacity, recorder);
+  ProductLaunch launch = launch_of(*this, input, recorder);
   HEARTH_ASSIGN(const KernelId kernel,
                 kernel_for(launch.family, tensor.dtype, format("tensor '{}'", name)));
   ProductParams params{.axis = recorder.axis(input.value()),

@@ -15,8 +15,6 @@
 namespace hearth::backend::gpu {
 namespace {
 
-constexpr u32 sum_threads = 256;
-
 MatrixProduct product_of(const graph::ExpertMatMul& matmul, graph::ValueId routing) {
   return {.weight = matmul.weight,
           .n_out = matmul.n_out,
@@ -59,14 +57,14 @@ void record_sum(const plan::ExpertDown& launch, const SlotSum& sum, Recorder& re
   const ExpertSumParams params{static_cast<u32>(launch.down.n_out),
                                recorder.features(launch.routing) / 2, launch.residual ? 1u : 0u};
   recorder.barrier();
-  recorder.dispatch(
-      KernelId::expert_sum_f32,
-      {recorder.step().counts, sum.said, recorder.value(launch.routing),
-       launch.residual ? recorder.value(*launch.residual) : recorder.absent(),
-       recorder.value(launch.output)},
-      params,
-      {static_cast<u32>(ceil_div(launch.down.n_out, sum_threads)), recorder.rows(launch.routing)},
-      sum_threads);
+  recorder.dispatch(KernelId::expert_sum_f32,
+                    {recorder.step().counts, sum.said, recorder.value(launch.routing),
+                     launch.residual ? recorder.value(*launch.residual) : recorder.absent(),
+                     recorder.value(launch.output)},
+                    params,
+                    {static_cast<u32>(ceil_div(launch.down.n_out, 4 * EXPERT_SUM_THREADS)),
+                     recorder.rows(launch.routing)},
+                    EXPERT_SUM_THREADS);
 }
 
 /// The expert that all rows share, which is added to what the others say.

@@ -33,6 +33,14 @@ u32 sequence_capacity(u32 rows, const Recorder& recorder) {
   return static_cast<u32>(std::clamp<std::int64_t>(n_slots, 1, rows));
 }
 
+/// Threadgroups that share a sequence's rows: more would have few of them, or, of many sequences,
+/// nothing to do.
+u32 conv_shares(u32 rows, u32 n_sequences) {
+  constexpr u32 share_rows = 128;
+  constexpr u32 max_shares = 32;
+  return std::clamp(rows / share_rows, 1u, std::max(max_shares / n_sequences, 1u));
+}
+
 DeltaRuleParams delta_params(const graph::DeltaRuleParams& delta, const Recorder& recorder) {
   return {.n_key_heads = static_cast<u32>(delta.n_key_heads),
           .n_value_heads = static_cast<u32>(delta.n_value_heads),
@@ -213,16 +221,16 @@ Result<void> RecordOp::operator()(const graph::CausalConv& op) const {
   const CausalConvParams params{
       n(), static_cast<u32>(recorder.host_weight(op.weight).tensor.shape.back()),
       caches.slot_stride()};
+  const u32 n_sequences = sequence_capacity(rows(), recorder);
   constexpr u32 few_rows = 64;  // of longer sequences, simdgroups share the rows
   const bool is_few = params.taps == 4 && rows() <= few_rows;
-  recorder.dispatch(
-      is_few ? KernelId::causal_conv_few_f32 : KernelId::causal_conv_f32,
-      {counts(), x(0), recorder.weight(op.weight), step.row_starts, step.positions,
-       step.state_before, step.state_after, caches.ring(op.layer), y()},
-      params,
-      {static_cast<u32>(ceil_div(params.channels, is_few ? row_threads : CAUSAL_CONV_CHANNELS)),
-       sequence_capacity(rows(), recorder)},
-      row_threads);
+  const auto n_groups =
+      static_cast<u32>(ceil_div(params.channels, is_few ? row_threads : CAUSAL_CONV_CHANNELS));
+  recorder.dispatch(is_few ? KernelId::causal_conv_few_f32 : KernelId::causal_conv_f32,
+                    {counts(), x(0), recorder.weight(op.weight), step.row_starts, step.positions,
+                     step.state_before, step.state_after, caches.ring(op.layer), y()},
+                    params, {n_groups, n_sequences, is_few ? 1 : conv_shares(rows(), n_sequences)},
+                    row_threads);
   return {};
 }
 
@@ -242,7 +250,7 @@ Result<void> RecordOp::operator()(const graph::DeltaRule& op) const {
       is_128 ? KernelId::delta_rule_128_f32 : KernelId::delta_rule_f32,
       delta_buffers(op, launch, {}, recorder), params,
       {params.value_dim / columns, params.n_value_heads, sequence_capacity(rows(), recorder)},
-      4 * columns);
+      (is_128 ? 8 : 4) * columns);
   return {};
 }
 

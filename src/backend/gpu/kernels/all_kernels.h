@@ -12,8 +12,23 @@
   X(attention_combine_f32)    \
   X(attention_f16)            \
   X(attention_f32)            \
+  X(attention_parts_bf16)     \
+  X(attention_parts_f16)      \
+  X(attention_parts_f32)      \
+  X(attention_parts_q4_0)     \
+  X(attention_parts_q8_0)     \
   X(attention_q4_0)           \
   X(attention_q8_0)           \
+  X(attention_rows_bf16)      \
+  X(attention_rows_f16)       \
+  X(attention_rows_f32)       \
+  X(attention_rows_q4_0)      \
+  X(attention_rows_q8_0)      \
+  X(attention_scores_bf16)    \
+  X(attention_scores_f16)     \
+  X(attention_scores_f32)     \
+  X(attention_scores_q4_0)    \
+  X(attention_scores_q8_0)    \
   X(attention_store_bf16)     \
   X(attention_store_f16)      \
   X(attention_store_f32)      \
@@ -50,6 +65,7 @@
   X(expert_rows)              \
   X(expert_sum_f32)           \
   X(float_input)              \
+  X(float_rows)               \
   X(gated_f32)                \
   X(gather_rows_f32)          \
   X(matmul_f16)               \
@@ -71,7 +87,11 @@
   X(product_q5_k)             \
   X(product_q6_k)             \
   X(product_q8_0)             \
+  X(product_rows_bf16)        \
+  X(product_rows_f16)         \
+  X(product_rows_f32)         \
   X(quantize_input)           \
+  X(quantize_rows)            \
   X(read_stream_u32)          \
   X(rms_norm_f32)             \
   X(rope_f32)                 \

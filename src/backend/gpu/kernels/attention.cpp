@@ -1,5 +1,6 @@
-// attention_TYPE: a threadgroup serves up to eight query heads of one key/value head of a row, in
-// tiles of four heads and 128 threads. Keys come in parts of 512, each of which passes through:
+// attention_TYPE, for many rows: a threadgroup serves up to eight query heads of one key/value head
+// of a row, in tiles of four heads and 128 threads. Keys come in parts of 512, each of which passes
+// through:
 //   scores   a thread takes two keys at a time and four heads, dimension by dimension: words of 16
 //            bytes of keys from memory, queries from shared memory
 //   weights  each thread its own, once the maxima of all are known
@@ -12,7 +13,7 @@
 #include "backend/gpu/kernels/attention.h"
 
 #include "backend/gpu/dialect/dialect.h"
-#include "backend/gpu/kernels/kv_panel.h"
+#include "backend/gpu/kernels/kv_keys.h"
 #include "backend/gpu/kernels/lanes.h"
 
 namespace hearth::backend::gpu {
@@ -22,36 +23,12 @@ namespace hearth::backend::gpu {
 #define DIMS_AT_ONCE 2u
 #define WORDS_AT_ONCE 4u  // at most
 
-/// What a threadgroup reads: panels of one key/value head, by the block table of the row.
-struct KvHead {
-  u32 head_dim;
-  u32 n_kv_heads;
-  u32 kv_head;
-};
-
-/// Keys [begin, end) of the part that begins at `start`.
-struct KeyRange {
-  u32 start;
-  u32 begin;
-  u32 end;
-};
-
 /// Softmax over some keys, not yet normalised: of four heads, the thread's dimensions.
 struct TilePartial {
   f32x4 maxima;  // heads side by side
   f32x4 sums;
   f32x4 values[DIMS_AT_ONCE];
 };
-
-/// The first key that a query at `position` sees.
-DEVICE_FN u32 first_key_seen(u32 position, u32 window) {
-  return window == 0u || position < window ? 0u : position - window + 1u;
-}
-
-DEVICE_FN u64 panel_start(u32 type, KvHead head, DEVICE(const i32) table, u32 position) {
-  const u32 block = u32(table[position / ATTENTION_BLOCK_KEYS]);
-  return (u64(block) * head.n_kv_heads + head.kv_head) * kv_panel_bytes(type, head.head_dim);
-}
 
 DEVICE_FN f32x4 max4(f32x4 a, f32x4 b) {
   return make4(b.x > a.x ? b.x : a.x, b.y > a.y ? b.y : a.y, b.z > a.z ? b.z : a.z,
@@ -263,59 +240,39 @@ DEVICE_FN f32 head_of_tile(f32x4 heads, u32 i) {
   return i == 0u ? heads.x : i == 1u ? heads.y : i == 2u ? heads.z : heads.w;
 }
 
-/// What a threadgroup gives: partials of one part (kernels/attention.h has the record), or y. out:
-/// of the first head served.
+/// y: of the first head served.
 DEVICE_FN void write_tile(PARAMS(AttentionParams) p, THREAD_REF(const TilePartial) result,
-                          u32 n_heads, u32 part, u32 thread_id, DEVICE(f32) out) {
+                          u32 n_heads, u32 thread_id, DEVICE(f32) y) {
   const u32 tile_head = thread_id / TILE_THREADS * ATTENTION_TILE_HEADS;
   const u32 lane = thread_id % TILE_THREADS;
-  const bool is_split = p.n_parts != 0u;
   UNROLL for (u32 i = 0; i < ATTENTION_TILE_HEADS; ++i) {
     if (tile_head + i < n_heads) {
-      const u32 record = is_split ? p.head_dim + 2u : p.head_dim;
-      const u32 index = is_split ? (tile_head + i) * p.n_parts + part : tile_head + i;
-      DEVICE(f32) to = out + u64(index) * record;
+      DEVICE(f32) to = y + (tile_head + i) * p.head_dim;
       const f32 sum = head_of_tile(result.sums, i);
       UNROLL for (u32 j = 0; j < DIMS_AT_ONCE; ++j) {
         const u32 d = lane + j * TILE_THREADS;
         if (d < p.head_dim) {
-          const f32 value = head_of_tile(result.values[j], i);
-          to[d] = is_split ? value : value / sum;
+          to[d] = head_of_tile(result.values[j], i) / sum;
         }
-      }
-      if (is_split && lane == 0u) {
-        to[p.head_dim] = head_of_tile(result.maxima, i);
-        to[p.head_dim + 1u] = sum;
       }
     }
   }
 }
 
-/// One threadgroup: heads_index of the grid's second dimension, `part` of the first. q and out: of
-/// the row.
-DEVICE_FN void attend_row(u32 type, PARAMS(AttentionParams) p, u32 part, u32 heads_index,
-                          u32 position, DEVICE(const f32) q, DEVICE(const i32) table,
-                          DEVICE(const u8) keys, DEVICE(const u8) values, DEVICE(f32) out,
-                          SHARED(f32) queries, SHARED(f32) scores, SHARED(f32) maxima,
-                          SHARED(f32) sums, u32 thread_id, u32 n_threads) {
-  const bool is_split = p.n_parts != 0u;
+/// One threadgroup: `heads_index` of the grid's second dimension. q and y: of the row.
+DEVICE_FN void attend_row(u32 type, PARAMS(AttentionParams) p, u32 heads_index, u32 position,
+                          DEVICE(const f32) q, DEVICE(const i32) table, DEVICE(const u8) keys,
+                          DEVICE(const u8) values, DEVICE(f32) y, SHARED(f32) queries,
+                          SHARED(f32) scores, SHARED(f32) maxima, SHARED(f32) sums, u32 thread_id,
+                          u32 n_threads) {
   const u32 first_key = first_key_seen(position, p.window);
-  const u32 first_part = is_split ? part : first_key / ATTENTION_PART_KEYS;
-  const u32 last_part = is_split ? part : position / ATTENTION_PART_KEYS;
-  if (last_part < first_key / ATTENTION_PART_KEYS || first_part > position / ATTENTION_PART_KEYS) {
-    return;
-  }
-  const u32 group = p.n_heads / p.n_kv_heads;
+  const u32 first_part = first_key / ATTENTION_PART_KEYS;
+  const u32 last_part = position / ATTENTION_PART_KEYS;
   const u32 served = n_threads / TILE_THREADS * ATTENTION_TILE_HEADS;
-  const u32 n_runs = (group + served - 1) / served;  // of heads, in a group
-  const u32 first_in_group = heads_index % n_runs * served;
-  const u32 n_heads = min_u32(served, group - first_in_group);
-  KvHead head;
-  head.head_dim = p.head_dim;
-  head.n_kv_heads = p.n_kv_heads;
-  head.kv_head = heads_index / n_runs;
-  const u32 first_head = head.kv_head * group + first_in_group;
-  DEVICE(const f32) q_heads = q + u64(first_head) * p.head_dim;
+  const HeadRun run = head_run(p, heads_index, served);
+  const u32 n_heads = run.n_heads;
+  const KvHead head = {p.head_dim, p.n_kv_heads, run.kv_head};
+  DEVICE(const f32) q_heads = q + u64(run.first_head) * p.head_dim;
   for (u32 i = thread_id; i < served * p.head_dim; i += n_threads) {
     queries[i % p.head_dim * ATTENTION_MAX_HEADS + i / p.head_dim] =
         i < n_heads * p.head_dim ? q_heads[i] : 0.0f;
@@ -324,10 +281,7 @@ DEVICE_FN void attend_row(u32 type, PARAMS(AttentionParams) p, u32 part, u32 hea
 
   TilePartial total;
   for (u32 each = first_part; each <= last_part; ++each) {
-    KeyRange range;
-    range.start = each * ATTENTION_PART_KEYS;
-    range.begin = max_u32(range.start, first_key);
-    range.end = min_u32(range.start + ATTENTION_PART_KEYS, position + 1u);
+    const KeyRange range = keys_of_part(each, position, first_key);
     const TilePartial next = attend_part(type, head, table, range, p.scale, keys, values, queries,
                                          scores, maxima, sums, thread_id, n_threads);
     if (each == first_part) {
@@ -336,29 +290,25 @@ DEVICE_FN void attend_row(u32 type, PARAMS(AttentionParams) p, u32 part, u32 hea
       fold_part(total, next);
     }
   }
-  const u64 record = is_split ? u64(p.n_parts) * (p.head_dim + 2u) : u64(p.head_dim);
-  write_tile(p, total, n_heads, part, thread_id, out + first_head * record);
+  write_tile(p, total, n_heads, thread_id, y + run.first_head * p.head_dim);
 }
 
-#define ATTENTION_KERNEL(name, type)                                                           \
-  KERNEL(name, 256, AttentionParams, BUFFER(0, const u32, counts), BUFFER(1, const f32, q),    \
-         BUFFER(2, const i32, positions), BUFFER(3, const i32, sequences),                     \
-         BUFFER(4, const i32, tables), BUFFER(5, const u8, keys), BUFFER(6, const u8, values), \
-         BUFFER(7, f32, out)) {                                                                \
-    SHARED_ARRAY(f32, queries, (ATTENTION_MAX_HEAD_DIM * ATTENTION_MAX_HEADS));                \
-    SHARED_ARRAY(f32, scores, (ATTENTION_PART_KEYS * ATTENTION_MAX_HEADS));                    \
-    SHARED_ARRAY(f32, maxima, (256 / 32 * ATTENTION_TILE_HEADS));                              \
-    SHARED_ARRAY(f32, sums, ATTENTION_MAX_HEADS);                                              \
-    const u32 row = k_group.z;                                                                 \
-    if (row < counts[0]) {                                                                     \
-      const u64 features = p.n_heads * p.head_dim;                                             \
-      const u64 out_features =                                                                 \
-          p.n_parts != 0u ? u64(p.n_heads) * p.n_parts * (p.head_dim + 2u) : features;         \
-      attend_row(type, p, k_group.x, k_group.y, u32(positions[row]), q + row * features,       \
-                 tables + u64(u32(sequences[row])) * p.table_stride, keys, values,             \
-                 out + row * out_features, queries, scores, maxima, sums, k_thread.x,          \
-                 k_group_size.x);                                                              \
-    }                                                                                          \
+#define ATTENTION_KERNEL(name, type)                                                             \
+  KERNEL(name, 256, AttentionParams, BUFFER(0, const u32, counts), BUFFER(1, const f32, q),      \
+         BUFFER(2, const i32, positions), BUFFER(3, const i32, sequences),                       \
+         BUFFER(4, const i32, tables), BUFFER(5, const u8, keys), BUFFER(6, const u8, values),   \
+         BUFFER(7, f32, y)) {                                                                    \
+    SHARED_ARRAY(f32, queries, (ATTENTION_MAX_HEAD_DIM * ATTENTION_MAX_HEADS));                  \
+    SHARED_ARRAY(f32, scores, (ATTENTION_PART_KEYS * ATTENTION_MAX_HEADS));                      \
+    SHARED_ARRAY(f32, maxima, (256 / 32 * ATTENTION_TILE_HEADS));                                \
+    SHARED_ARRAY(f32, sums, ATTENTION_MAX_HEADS);                                                \
+    const u32 row = k_group.z;                                                                   \
+    if (row < counts[0]) {                                                                       \
+      const u64 features = p.n_heads * p.head_dim;                                               \
+      attend_row(type, p, k_group.y, u32(positions[row]), q + row * features,                    \
+                 tables + u64(u32(sequences[row])) * p.table_stride, keys, values,               \
+                 y + row * features, queries, scores, maxima, sums, k_thread.x, k_group_size.x); \
+    }                                                                                            \
   }
 
 ATTENTION_KERNEL(attention_f32, KV_F32)
@@ -366,56 +316,5 @@ ATTENTION_KERNEL(attention_f16, KV_F16)
 ATTENTION_KERNEL(attention_bf16, KV_BF16)
 ATTENTION_KERNEL(attention_q8_0, KV_Q8_0)
 ATTENTION_KERNEL(attention_q4_0, KV_Q4_0)
-
-#define PARTS_AT_ONCE 8u  // asked for before the first is used
-
-// A threadgroup per head of a row, a thread per dimension.
-KERNEL(attention_combine_f32, 256, AttentionParams, BUFFER(0, const u32, counts),
-       BUFFER(1, const f32, partials), BUFFER(2, const i32, positions), BUFFER(3, const f32, gate),
-       BUFFER(4, f32, y)) {
-  const u32 row = k_group.y;
-  if (row >= counts[0]) {
-    return;
-  }
-  const u32 position = u32(positions[row]);
-  const u32 first = first_key_seen(position, p.window) / ATTENTION_PART_KEYS;
-  const u32 last = position / ATTENTION_PART_KEYS;
-  const u32 record = p.head_dim + 2u;
-  const u64 head = u64(row) * p.n_heads + k_group.x;
-  DEVICE(const f32) parts = partials + head * p.n_parts * record;
-  for (u32 d = k_thread.x; d < p.head_dim; d += k_group_size.x) {
-    DEVICE(const f32) part = parts + u64(first) * record;
-    f32 value = part[d];
-    f32 maximum = part[p.head_dim];
-    f32 sum = part[p.head_dim + 1u];
-    for (u32 begin = first + 1u; begin <= last; begin += PARTS_AT_ONCE) {
-      f32 values[PARTS_AT_ONCE];
-      f32 maxima[PARTS_AT_ONCE];
-      f32 sums[PARTS_AT_ONCE];
-      UNROLL for (u32 i = 0; i < PARTS_AT_ONCE; ++i) {
-        DEVICE(const f32) next = parts + u64(min_u32(begin + i, last)) * record;
-        values[i] = next[d];
-        maxima[i] = next[p.head_dim];
-        sums[i] = next[p.head_dim + 1u];
-      }
-      UNROLL for (u32 i = 0; i < PARTS_AT_ONCE; ++i) {
-        if (begin + i <= last) {
-          const f32 larger = maxima[i] > maximum ? maxima[i] : maximum;
-          const f32 keep = exp_f32(maximum - larger);
-          const f32 take = exp_f32(maxima[i] - larger);
-          maximum = larger;
-          sum = fma_f32(take, sums[i], keep * sum);
-          value = fma_f32(take, values[i], keep * value);
-        }
-      }
-    }
-    f32 result = value / sum;
-    if (p.has_gate != 0u) {
-      const u32 column = k_group.x * p.gate_period + p.gate_start + d;
-      result = result * activate_f32(p.activation, gate[u64(row) * p.gate_stride + column]);
-    }
-    y[head * p.head_dim + d] = result;
-  }
-}
 
 }  // namespace hearth::backend::gpu

@@ -14,8 +14,8 @@ namespace hearth::backend::gpu {
 /// channels], position p in row p mod (taps - 1), as in graph::HostStateCache. The ring after a row
 /// is in slot state_after[row] once the kernel has ended, unless a later row of the sequence has
 /// the same slot.
-/// Grid (ceil(channels / CAUSAL_CONV_CHANNELS), capacity of sequences), 256 threads (a multiple of
-/// 32: each 32 take every 8th row).
+/// Grid (ceil(channels / CAUSAL_CONV_CHANNELS), capacity of sequences, threadgroups that share a
+/// sequence's rows: any number), 256 threads.
 /// causal_conv_few_f32: the same for 4 taps. Grid (ceil(channels / 256), capacity of sequences),
 /// 256 threads.
 struct CausalConvParams {

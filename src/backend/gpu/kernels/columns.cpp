@@ -66,12 +66,13 @@ DEVICE_FN void column_strip(u32 type, DEVICE(const u8) tiles, DEVICE(const u8) n
   }
 }
 
-#define COLUMN_STEPS 128                  // values of a row that are in shared memory
-#define COLUMN_STRIDE (COLUMN_STEPS + 4)  // neighbouring rows meet different banks
+#define FLOAT_COLUMN_STEPS 128                        // values of a row that are in shared memory
+#define FLOAT_COLUMN_STRIDE (FLOAT_COLUMN_STEPS + 4)  // neighbouring rows meet different banks
 #define FLOAT_MAX_COLUMNS (COLUMN_MAX_THREADS / 32 * COLUMN_FLOAT_COLUMNS)
 #define FLOAT_WEIGHT_LOADS 2  // of a thread at most: a threadgroup has four simdgroups or more
-#define FLOAT_AHEAD 2  // pieces of COLUMN_STEPS that are on their way; n is a multiple of both
-#define FLOAT_X_LOADS (COLUMN_FLOAT_COLUMNS * COLUMN_STEPS / 128)
+#define FLOAT_AHEAD \
+  2  // pieces of FLOAT_COLUMN_STEPS that are on their way; n is a multiple of both
+#define FLOAT_X_LOADS (COLUMN_FLOAT_COLUMNS * FLOAT_COLUMN_STEPS / 128)
 
 /// What a thread brings to shared memory.
 struct FloatLoads {
@@ -85,9 +86,9 @@ DEVICE_FN void load_float_weights(DEVICE(const f32) matrix, u32 n, u32 first_row
                                   THREAD_REF(FloatLoads) loads) {
   UNROLL for (u32 i = 0; i < FLOAT_WEIGHT_LOADS; ++i) {
     const u32 at = 4 * (thread_index + i * n_threads);
-    if (at < COLUMN_FLOAT_ROWS * COLUMN_STEPS) {
-      const u32 row = min_u32(first_row + at / COLUMN_STEPS, n_out - 1u);
-      loads.weights[i] = load4(matrix + u64(row) * n + begin + at % COLUMN_STEPS);
+    if (at < COLUMN_FLOAT_ROWS * FLOAT_COLUMN_STEPS) {
+      const u32 row = min_u32(first_row + at / FLOAT_COLUMN_STEPS, n_out - 1u);
+      loads.weights[i] = load4(matrix + u64(row) * n + begin + at % FLOAT_COLUMN_STEPS);
     }
   }
 }
@@ -95,8 +96,8 @@ DEVICE_FN void load_float_x(DEVICE(const f32) x, u32 n, u32 first_column, u32 n_
                             u32 thread_index, u32 n_threads, THREAD_REF(FloatLoads) loads) {
   UNROLL for (u32 i = 0; i < FLOAT_X_LOADS; ++i) {
     const u32 at = 4 * (thread_index + i * n_threads);
-    const u32 row = min_u32(first_column + at / COLUMN_STEPS, n_rows - 1u);
-    loads.x[i] = load4(x + u64(row) * n + begin + at % COLUMN_STEPS);
+    const u32 row = min_u32(first_column + at / FLOAT_COLUMN_STEPS, n_rows - 1u);
+    loads.x[i] = load4(x + u64(row) * n + begin + at % FLOAT_COLUMN_STEPS);
   }
 }
 
@@ -104,19 +105,21 @@ DEVICE_FN void store_float_loads(THREAD_REF(const FloatLoads) loads, u32 thread_
                                  u32 n_threads, SHARED(f32) rows, SHARED(f32) columns) {
   UNROLL for (u32 i = 0; i < FLOAT_WEIGHT_LOADS; ++i) {
     const u32 at = 4 * (thread_index + i * n_threads);
-    if (at < COLUMN_FLOAT_ROWS * COLUMN_STEPS) {
-      store4(rows + (at / COLUMN_STEPS * COLUMN_STRIDE + at % COLUMN_STEPS), loads.weights[i]);
+    if (at < COLUMN_FLOAT_ROWS * FLOAT_COLUMN_STEPS) {
+      store4(rows + (at / FLOAT_COLUMN_STEPS * FLOAT_COLUMN_STRIDE + at % FLOAT_COLUMN_STEPS),
+             loads.weights[i]);
     }
   }
   UNROLL for (u32 i = 0; i < FLOAT_X_LOADS; ++i) {
     const u32 at = 4 * (thread_index + i * n_threads);
-    store4(columns + (at / COLUMN_STEPS * COLUMN_STRIDE + at % COLUMN_STEPS), loads.x[i]);
+    store4(columns + (at / FLOAT_COLUMN_STEPS * FLOAT_COLUMN_STRIDE + at % FLOAT_COLUMN_STEPS),
+           loads.x[i]);
   }
 }
 
 /// Goes on with the four chains of a result.
 DEVICE_FN f32x4 add_float_steps(SHARED(const f32) row, SHARED(const f32) column, f32x4 sums) {
-  UNROLL for (u32 k = 0; k < COLUMN_STEPS; k += 4) {
+  UNROLL for (u32 k = 0; k < FLOAT_COLUMN_STEPS; k += 4) {
     const f32x4 w = load4(row + k);
     const f32x4 v = load4(column + k);
     sums.x = fma_f32(w.x, v.x, sums.x);
@@ -157,8 +160,8 @@ EARLY_KERNEL(column_projection, COLUMN_MAX_THREADS, ColumnParams, BUFFER(0, cons
              BUFFER(11, const u8, weight0), BUFFER(12, const u8, weight1),
              BUFFER(13, const u8, weight2), BUFFER(14, const u8, weight3), BUFFER(15, f32, y0),
              BUFFER(16, f32, y1), BUFFER(17, f32, y2), BUFFER(18, f32, y3)) {
-  SHARED_ARRAY(f32, float_rows, (COLUMN_FLOAT_ROWS * COLUMN_STRIDE));
-  SHARED_ARRAY(f32, float_columns, (FLOAT_MAX_COLUMNS * COLUMN_STRIDE));
+  SHARED_ARRAY(f32, float_rows, (COLUMN_FLOAT_ROWS * FLOAT_COLUMN_STRIDE));
+  SHARED_ARRAY(f32, float_columns, (FLOAT_MAX_COLUMNS * FLOAT_COLUMN_STRIDE));
   const ColumnGroup group = column_group(p, k_group.x);
   const u32 part = group.part;
   const u32 type = p.type[part];
@@ -181,8 +184,8 @@ EARLY_KERNEL(column_projection, COLUMN_MAX_THREADS, ColumnParams, BUFFER(0, cons
     DEVICE(const f32) matrix = floats(weight);
     FloatLoads loads[FLOAT_AHEAD];
     UNROLL for (u32 i = 0; i < FLOAT_AHEAD; ++i) {
-      load_float_weights(matrix, p.n, first_row, n_out, i * COLUMN_STEPS, k_thread.x, n_threads,
-                         loads[i]);
+      load_float_weights(matrix, p.n, first_row, n_out, i * FLOAT_COLUMN_STEPS, k_thread.x,
+                         n_threads, loads[i]);
     }
     for (u32 i = k_thread.x; i < COLUMN_FLOAT_ROWS * p.n / 32; i += n_threads) {
       const u32 ahead = min_u32(first_row + i / (p.n / 32), n_out - 1u);
@@ -193,24 +196,24 @@ EARLY_KERNEL(column_projection, COLUMN_MAX_THREADS, ColumnParams, BUFFER(0, cons
       return;
     }
     UNROLL for (u32 i = 0; i < FLOAT_AHEAD; ++i) {
-      load_float_x(float_x, p.n, first_column, n_rows, i * COLUMN_STEPS, k_thread.x, n_threads,
-                   loads[i]);
+      load_float_x(float_x, p.n, first_column, n_rows, i * FLOAT_COLUMN_STEPS, k_thread.x,
+                   n_threads, loads[i]);
     }
     const u32 row = k_lane / 4;
     const u32 column = COLUMN_FLOAT_COLUMNS * k_simdgroup + k_lane % 4;
     f32x4 sums = make4(0, 0, 0, 0);
-    for (u32 at = 0; at < p.n; at += FLOAT_AHEAD * COLUMN_STEPS) {
+    for (u32 at = 0; at < p.n; at += FLOAT_AHEAD * FLOAT_COLUMN_STEPS) {
       UNROLL for (u32 i = 0; i < FLOAT_AHEAD; ++i) {
         group_barrier();  // what was there has been added
         store_float_loads(loads[i], k_thread.x, n_threads, float_rows, float_columns);
         group_barrier();
-        const u32 next = at + (i + FLOAT_AHEAD) * COLUMN_STEPS;
+        const u32 next = at + (i + FLOAT_AHEAD) * FLOAT_COLUMN_STEPS;
         if (next < p.n) {
           load_float_weights(matrix, p.n, first_row, n_out, next, k_thread.x, n_threads, loads[i]);
           load_float_x(float_x, p.n, first_column, n_rows, next, k_thread.x, n_threads, loads[i]);
         }
-        sums = add_float_steps(float_rows + row * COLUMN_STRIDE,
-                               float_columns + column * COLUMN_STRIDE, sums);
+        sums = add_float_steps(float_rows + row * FLOAT_COLUMN_STRIDE,
+                               float_columns + column * FLOAT_COLUMN_STRIDE, sums);
       }
     }
     const u32 step_row = first_column + column;

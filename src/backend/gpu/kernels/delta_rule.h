@@ -16,8 +16,8 @@ namespace hearth::backend::gpu {
 /// memory: the layer's memory in slot s begins at float s * slot_stride of the buffer:
 /// [n_value_heads][value_dim / 8][key_dim / 4][8][4], cell (key i, value j) of a head in
 /// [j / 8][i / 4][j % 8][i % 4]. Slots are written as kernels/causal_conv.h says of rings.
-/// Threads: 4 for each of 16 columns; delta_rule_128_f32 takes 32 as well, if that divides
-/// value_dim.
+/// Threads: 4 for each of 16 columns. delta_rule_128_f32: 8 for each of 16 or, if that divides
+/// value_dim, 32.
 /// Grid (value_dim / columns, n_value_heads, capacity of sequences).
 struct DeltaRuleParams {
   u32 n_key_heads;

@@ -1,6 +1,6 @@
 // As delta_rule.cpp, for prompts: the chains of a row's query and of the next row's key run side by
-// side, and a cell is touched once for both; what the rows after these bring is on its way
-// meanwhile. Bound by the chains of multiply-adds.
+// side, and a cell is touched once for both. One half of the threads has the cells, the other
+// prepares the rows to come meanwhile. Bound by the chains of multiply-adds.
 
 #include "backend/gpu/kernels/delta_cells.h"
 
@@ -169,19 +169,20 @@ DEVICE_FN DeltaPartials step_cells(SHARED(const f32) query, f32 delta, SHARED(co
   return partials;
 }
 
-// Shared memory is a ring of two lots of rows: those at work, and the next, of which the last row
-// at work needs the first. A memory that is kept is stored before the next row decays it. What a
-// row gives is summed with the next row's key, whose shuffles hide it. Bound by registers, of which
-// 96 hold cells, key and what is read ahead.
-KERNEL(delta_rule_128_f32, 128, DeltaRuleParams, BUFFER(0, const u32, counts),
+// Shared memory is a ring of three lots of rows: those at work, the next, of which the last row at
+// work needs the first, and those that are being prepared. A memory that is kept is stored before
+// the next row decays it. What a row gives is summed with the next row's key, whose shuffles hide
+// it.
+#define DELTA_LOTS 3u
+KERNEL(delta_rule_128_f32, 256, DeltaRuleParams, BUFFER(0, const u32, counts),
        BUFFER(1, const f32, qkv), BUFFER(2, const f32, write_gate),
        BUFFER(3, const f32, decay_gate), BUFFER(4, const f32, rate), BUFFER(5, const f32, bias),
        BUFFER(6, const u32, row_starts), BUFFER(7, const i32, positions),
        BUFFER(8, const i32, state_before), BUFFER(9, const i32, state_after),
        BUFFER(10, f32, memory), BUFFER(11, f32, y)) {
-  SHARED_ARRAY(f32, vectors, (2 * DELTA_ROWS * 2 * HEAD_VECTOR));
-  SHARED_ARRAY(f32, values, (2 * DELTA_ROWS * DELTA_RULE_MAX_COLUMNS));
-  SHARED_ARRAY(u32, are_kept, 2 * DELTA_ROWS);
+  SHARED_ARRAY(f32, vectors, (DELTA_LOTS * DELTA_ROWS * 2 * HEAD_VECTOR));
+  SHARED_ARRAY(f32, values, (DELTA_LOTS * DELTA_ROWS * DELTA_RULE_MAX_COLUMNS));
+  SHARED_ARRAY(u32, are_kept, DELTA_LOTS * DELTA_ROWS);
   const u32 sequence = k_group.z;
   if (sequence >= counts[2] || row_starts[sequence] >= row_starts[sequence + 1]) {
     return;
@@ -189,93 +190,108 @@ KERNEL(delta_rule_128_f32, 128, DeltaRuleParams, BUFFER(0, const u32, counts),
   const u32 first = row_starts[sequence];
   const u32 end = row_starts[sequence + 1];
   const u32 head = k_group.y;
-  const u32 column = k_thread.x / 4;  // of the threadgroup
-  const u32 head_column = k_group.x * (k_group_size.x / 4) + column;
+  const u32 n_owners = k_group_size.x / 2;  // of cells; the others prepare
+  const bool is_owner = k_thread.x < n_owners;
+  const u32 own_thread = is_owner ? k_thread.x : k_thread.x - n_owners;
+  const u32 column = own_thread / 4;  // of the threadgroup
+  const u32 head_column = k_group.x * (n_owners / 4) + column;
   DeltaHead of;
   of.head = head;
   of.key_head = key_head_of(p, head);
   of.value_column = head * p.value_dim + head_column;
   of.end = end;
-  const u32 chain = k_thread.x % 4;
-  const u32 lot = k_group_size.x / 32 * OWN_ROWS;  // rows, at most DELTA_ROWS
+  const u32 chain = own_thread % 4;
+  const u32 lot = n_owners / 32 * OWN_ROWS;  // rows, at most DELTA_ROWS
   DeltaAhead ahead;
-  read_ahead(p, first, of, qkv, write_gate, decay_gate, state_after, k_thread.x, ahead);
   DEVICE(f32) cells_of = memory + first_cell(p, head, head_column, chain);
   f32 cells[HEAD_CHAIN];
-  const bool is_new = positions[first] == 0;
-  const u64 before = u64(u32(state_before[first])) * p.slot_stride;
-  UNROLL for (u32 i = 0; i < HEAD_CHAIN; ++i) {
-    cells[i] = is_new ? 0.0f : cells_of[before + i * DELTA_CELL_STRIDE];
+  f32 key[HEAD_CHAIN];
+  DeltaPartials partials;
+  partials.key = 0.0f;
+  partials.query = 0.0f;
+  const f32 own_rate = rate[head];
+  const f32 own_bias = bias[head];
+  if (is_owner) {
+    const bool is_new = positions[first] == 0;
+    const u64 before = u64(u32(state_before[first])) * p.slot_stride;
+    UNROLL for (u32 i = 0; i < HEAD_CHAIN; ++i) {
+      cells[i] = is_new ? 0.0f : cells_of[before + i * DELTA_CELL_STRIDE];
+    }
+  } else {
+    read_ahead(p, first, of, qkv, write_gate, decay_gate, state_after, own_thread, ahead);
   }
-  prepare_ahead(ahead, p.query_scale, rate[head], bias[head], vectors, values, are_kept, lot,
-                k_thread.x);
-  if (first + lot < end) {
-    read_ahead(p, first + lot, of, qkv, write_gate, decay_gate, state_after, k_thread.x, ahead);
+  for (u32 i = 0; i < DELTA_LOTS - 1; ++i) {
+    if (!is_owner && first + i * lot < end) {
+      prepare_ahead(ahead, p.query_scale, own_rate, own_bias, vectors + i * lot * (2 * HEAD_VECTOR),
+                    values + i * lot * DELTA_RULE_MAX_COLUMNS, are_kept + i * DELTA_ROWS, lot,
+                    own_thread);
+      read_ahead(p, min_u32(first + (i + 1) * lot, end - 1), of, qkv, write_gate, decay_gate,
+                 state_after, own_thread, ahead);
+    }
   }
   group_barrier();
   SHARED(const f32) chains = vectors + chain * HEAD_CHAIN_STRIDE;
-  f32 key[HEAD_CHAIN];
-  DeltaPartials partials;
-  partials.key = decay_cells(chains + HEAD_VECTOR, key, cells);
-  partials.query = 0.0f;
-  f32 beta = chains[HEAD_VECTOR + HEAD_CHAIN + 1];
+  f32 beta = 0.0f;
+  if (is_owner) {
+    partials.key = decay_cells(chains + HEAD_VECTOR, key, cells);
+    beta = chains[HEAD_VECTOR + HEAD_CHAIN + 1];
+  }
   const u64 y_features = p.n_value_heads * p.value_dim;
-  u32 at = 0;    // the row at work in shared memory
-  u32 turn = 0;  // of are_kept
+  u32 turn = 0;  // of the lots: the one at work
   for (u32 lot_first = first; lot_first < end; lot_first += lot) {
-    const u32 next_at = at == 0u ? lot : 0u;
-    if (lot_first + lot < end) {
-      prepare_ahead(ahead, p.query_scale, rate[head], bias[head],
-                    vectors + next_at * (2 * HEAD_VECTOR),
-                    values + next_at * DELTA_RULE_MAX_COLUMNS, are_kept + (1 - turn) * DELTA_ROWS,
-                    lot, k_thread.x);
-    }
-    if (lot_first + 2 * lot < end) {
-      read_ahead(p, lot_first + 2 * lot, of, qkv, write_gate, decay_gate, state_after, k_thread.x,
-                 ahead);
-    }
-    group_barrier();  // the next rows are there
-
-    u32 kept = 0;  // a bit for each row
-    UNROLL for (u32 i = 0; i < DELTA_ROWS; ++i) {
-      kept |= are_kept[turn * DELTA_ROWS + i] << i;
-    }
-    const u32 n_rows = min_u32(end - lot_first, lot);
-    for (u32 i = 0; i < n_rows; ++i) {
-      const u32 row = lot_first + i;
-      const u32 next = at + 1 < 2 * lot ? at + 1 : 0u;
-      const f32 value = values[at * DELTA_RULE_MAX_COLUMNS + column];
-      SHARED(const f32) query = chains + at * (2 * HEAD_VECTOR);
-      SHARED(const f32) next_key = chains + (next * (2 * HEAD_VECTOR) + HEAD_VECTOR);
-      // The sums are in both branches: behind them, the cells' loads would wait for the shuffles.
-      DeltaStep step;
-      if ((kept & 1u) == 0u) {
-        step = sum_partials(partials, value, beta);
-        beta = next_key[HEAD_CHAIN + 1];
-        partials = step_cells(query, step.delta, next_key, key, cells);
-      } else {
-        step = sum_partials(partials, value, beta);
-        partials.query = update_cells(query, step.delta, key, cells);
-        const u64 after = u64(u32(state_after[row])) * p.slot_stride;
-        UNROLL for (u32 j = 0; j < HEAD_CHAIN; ++j) {
-          cells_of[after + j * DELTA_CELL_STRIDE] = cells[j];
-        }
-        if (row + 1 < end) {
+    if (!is_owner) {
+      const u32 to = turn == 0u ? DELTA_LOTS - 1u : turn - 1u;
+      if (lot_first + (DELTA_LOTS - 1u) * lot < end) {
+        prepare_ahead(ahead, p.query_scale, own_rate, own_bias,
+                      vectors + to * lot * (2 * HEAD_VECTOR),
+                      values + to * lot * DELTA_RULE_MAX_COLUMNS, are_kept + to * DELTA_ROWS, lot,
+                      own_thread);
+        read_ahead(p, min_u32(lot_first + DELTA_LOTS * lot, end - 1), of, qkv, write_gate,
+                   decay_gate, state_after, own_thread, ahead);
+      }
+    } else {
+      u32 kept = 0;  // a bit for each row
+      UNROLL for (u32 i = 0; i < DELTA_ROWS; ++i) {
+        kept |= are_kept[turn * DELTA_ROWS + i] << i;
+      }
+      const u32 n_rows = min_u32(end - lot_first, lot);
+      u32 at = turn * lot;  // the row at work in shared memory
+      for (u32 i = 0; i < n_rows; ++i) {
+        const u32 row = lot_first + i;
+        const u32 next = at + 1 < DELTA_LOTS * lot ? at + 1 : 0u;
+        const f32 value = values[at * DELTA_RULE_MAX_COLUMNS + column];
+        SHARED(const f32) query = chains + at * (2 * HEAD_VECTOR);
+        SHARED(const f32) next_key = chains + (next * (2 * HEAD_VECTOR) + HEAD_VECTOR);
+        // The sums are in both branches: behind them, the cells' loads would wait for the shuffles.
+        DeltaStep step;
+        if ((kept & 1u) == 0u) {
+          step = sum_partials(partials, value, beta);
           beta = next_key[HEAD_CHAIN + 1];
-          partials.key = decay_cells(next_key, key, cells);
+          partials = step_cells(query, step.delta, next_key, key, cells);
+        } else {
+          step = sum_partials(partials, value, beta);
+          partials.query = update_cells(query, step.delta, key, cells);
+          const u64 after = u64(u32(state_after[row])) * p.slot_stride;
+          UNROLL for (u32 j = 0; j < HEAD_CHAIN; ++j) {
+            cells_of[after + j * DELTA_CELL_STRIDE] = cells[j];
+          }
+          if (row + 1 < end) {
+            beta = next_key[HEAD_CHAIN + 1];
+            partials.key = decay_cells(next_key, key, cells);
+          }
         }
+        if (chain == 0 && row > first) {
+          y[u64(row - 1) * y_features + of.value_column] = step.out_before;
+        }
+        at = next;
+        kept >>= 1;
       }
-      if (chain == 0 && row > first) {
-        y[u64(row - 1) * y_features + of.value_column] = step.out_before;
-      }
-      at = next;
-      kept >>= 1;
     }
-    group_barrier();  // these rows have been used
-    turn = 1 - turn;
+    group_barrier();  // these rows have been used, and others are there
+    turn = turn + 1 < DELTA_LOTS ? turn + 1 : 0u;
   }
   const f32 out = sum_chains(partials.query);
-  if (chain == 0) {
+  if (is_owner && chain == 0) {
     y[u64(end - 1) * y_features + of.value_column] = out;
   }
 }

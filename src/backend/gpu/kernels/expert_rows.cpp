@@ -1,6 +1,6 @@
 // A threadgroup per expert, which reads the routing of all rows: how many entries belong to experts
-// before it says where its own go, and no threadgroup waits for another. Each thread takes a run of
-// neighbouring entries, so that order is kept. Bound by latency.
+// before it says where its own go, and no threadgroup waits for another. Each simdgroup takes a run
+// of neighbouring entries, 32 at a time, so that order is kept. Bound by latency.
 
 #include "backend/gpu/kernels/expert_rows.h"
 
@@ -8,8 +8,35 @@
 
 namespace hearth::backend::gpu {
 
-DEVICE_FN u32 expert_of(DEVICE(const f32) routing, u32 entry, u32 n_used) {
-  return u32(routing[u64(entry) + entry / n_used * n_used]);
+/// The sum of the values of this and all lower lanes.
+DEVICE_FN u32 sum_until(u32 value, u32 lane) {
+  u32 sum = value;
+  for (u32 distance = 1; distance < 32; distance *= 2) {
+    const u32 other = shuffle(sum, lane >= distance ? lane - distance : 0u);
+    sum += lane >= distance ? other : 0u;
+  }
+  return sum;
+}
+
+/// Of an entry.
+struct EntryPlace {
+  u64 row;
+  u32 slot;
+};
+
+DEVICE_FN EntryPlace entry_place(u32 entry, u32 n_used) {
+  const EntryPlace place = {entry / n_used, entry % n_used};
+  return place;
+}
+
+/// 32 entries on.
+DEVICE_FN EntryPlace next_place_of(EntryPlace place, u32 n_used) {
+  EntryPlace next = {place.row, place.slot + 32u};
+  while (next.slot >= n_used) {
+    next.slot -= n_used;
+    ++next.row;
+  }
+  return next;
 }
 
 /// The tile with which an expert begins whose entries begin at `first`: tiles of experts before it
@@ -20,38 +47,54 @@ DEVICE_FN u32 first_tile(PARAMS(ExpertRowsParams) p, u32 expert, u32 first) {
 
 KERNEL(expert_rows, EXPERT_ROWS_THREADS, ExpertRowsParams, BUFFER(0, const u32, counts),
        BUFFER(1, const f32, routing), BUFFER(2, u32, entries), BUFFER(3, u32, tiles)) {
-  SHARED_ARRAY(u32, before, EXPERT_ROWS_THREADS);  // entries of experts before this one, by thread
-  SHARED_ARRAY(u32, own, EXPERT_ROWS_THREADS);
+  SHARED_ARRAY(u32, before, EXPERT_ROWS_THREADS / 32);  // entries of experts before this one
+  SHARED_ARRAY(u32, own, EXPERT_ROWS_THREADS / 32);
   const u32 expert = k_group.x;
   const u32 n = counts[0] * p.n_used;
-  const u32 per_thread = (n + EXPERT_ROWS_THREADS - 1u) / EXPERT_ROWS_THREADS;
-  const u32 begin = min_u32(k_thread.x * per_thread, n);
-  const u32 end = min_u32(begin + per_thread, n);
+  const u32 per_simdgroup =
+      (n + EXPERT_ROWS_THREADS - 1u) / EXPERT_ROWS_THREADS * 32u;  // entries, a multiple of 32
+  const u32 begin = min_u32(k_simdgroup * per_simdgroup, n);
+  const u32 end = min_u32(begin + per_simdgroup, n);
   u32 n_before = 0;
   u32 n_own = 0;
-  for (u32 entry = begin; entry < end; ++entry) {
-    const u32 chosen = expert_of(routing, entry, p.n_used);
+  EntryPlace place = entry_place(begin + k_lane, p.n_used);
+  for (u32 i = begin + k_lane; i < end; i += 32) {
+    const u32 chosen = u32(routing[place.row * 2 * p.n_used + place.slot]);
     n_before += chosen < expert ? 1u : 0u;
     n_own += chosen == expert ? 1u : 0u;
+    place = next_place_of(place, p.n_used);
   }
-  before[k_thread.x] = n_before;
-  own[k_thread.x] = n_own;
+  n_before = simd_sum_u32(n_before);
+  n_own = simd_sum_u32(n_own);
+  if (k_lane == 0u) {
+    before[k_simdgroup] = n_before;
+    own[k_simdgroup] = n_own;
+  }
   group_barrier();
 
   u32 first = 0;   // of the expert's entries
   u32 n_mine = 0;  // entries of the expert
-  u32 at = 0;      // where the thread's own go
-  for (u32 i = 0; i < EXPERT_ROWS_THREADS; ++i) {
-    at = i == k_thread.x ? n_mine : at;
+  u32 at = 0;      // where the simdgroup's own go
+  for (u32 i = 0; i < EXPERT_ROWS_THREADS / 32; ++i) {
+    at += i < k_simdgroup ? own[i] : 0u;
     first += before[i];
     n_mine += own[i];
   }
   at += first;
-  for (u32 entry = begin; entry < end; ++entry) {
-    if (expert_of(routing, entry, p.n_used) == expert) {
-      entries[at] = entry;
-      ++at;
+  place = entry_place(begin + k_lane, p.n_used);
+  for (u32 i = begin; n_own != 0u && i < end; i += 32) {
+    const u32 entry = i + k_lane;
+    const bool is_own =
+        entry < end && u32(routing[place.row * 2 * p.n_used + place.slot]) == expert;
+    const u32 n_found = simd_sum_u32(is_own ? 1u : 0u);
+    if (n_found != 0u) {
+      const u32 until = sum_until(is_own ? 1u : 0u, k_lane);
+      if (is_own) {
+        entries[at + until - 1u] = entry;
+      }
+      at += n_found;
     }
+    place = next_place_of(place, p.n_used);
   }
 
   const u32 tile = first_tile(p, expert, first);

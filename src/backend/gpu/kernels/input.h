@@ -8,6 +8,7 @@ namespace hearth::backend::gpu {
 
 #define INPUT_THREADS 256
 #define INPUT_GROUP_VALUES 2048  // of a row that a threadgroup prepares
+#define INPUT_ROWS_THREADS 128
 
 /// x -> [norm of each run of norm_run values] -> [* activation(gate)] -> out. The gate of value i
 /// of a row is gate[row * gate_stride + i / width * period + start + i % width]
@@ -22,6 +23,8 @@ namespace hearth::backend::gpu {
 ///   4 codes i8 [rows, n], 5 scales f32 [rows, n / block], 6 sums i16 [rows, n / 16]
 /// float_input, for matrices of floats, if there is a norm or a gate. Buffers:
 ///   0 counts, 1 x, 2 norm, 3 gate, 4 y f32 [rows, n]
+/// quantize_rows, float_rows: the same for norm_run = n and many rows. Threadgroups of
+/// INPUT_ROWS_THREADS, grid (ceil(capacity / (INPUT_ROWS_THREADS / 32))).
 /// For an absent buffer any other may be bound that is only read.
 struct InputParams {
   u32 axis;      // whose rows: 0 of the step, 1 of its logits

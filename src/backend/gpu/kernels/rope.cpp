@@ -14,10 +14,11 @@ KERNEL(rope_f32, 256, RopeParams, BUFFER(0, const u32, counts), BUFFER(1, const 
     return;
   }
   const u64 start = (u64(row) * k_grid_size.x + k_group.x) * p.head_dim;
+  DEVICE(const f32) of_row = angles + u64(row) * p.pairs.n_rot;
   for (u32 j = k_thread.x; j < p.pairs.n_rot / 2; j += k_group_size.x) {
     f32 a = x[start + rope_first(p.pairs, j)];
     f32 b = x[start + rope_second(p.pairs, j)];
-    rotate_pair(p.pairs, angles + u64(row) * p.pairs.n_rot, j, a, b);
+    rotate_pair(of_row[j], of_row[p.pairs.n_rot / 2 + j], a, b);
     y[start + rope_first(p.pairs, j)] = a;
     y[start + rope_second(p.pairs, j)] = b;
   }

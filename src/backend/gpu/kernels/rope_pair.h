@@ -14,11 +14,8 @@ DEVICE_FN u32 rope_second(PARAMS(RopePairs) pairs, u32 j) {
   return j * pairs.pair_stride + pairs.pair_gap;
 }
 
-/// `angles` [n_rot] of the row; a and b become what they are after the rotation.
-DEVICE_FN void rotate_pair(PARAMS(RopePairs) pairs, DEVICE(const f32) angles, u32 j,
-                           THREAD_REF(f32) a, THREAD_REF(f32) b) {
-  const f32 cosine = angles[j];
-  const f32 sine = angles[pairs.n_rot / 2 + j];
+/// a and b become what they are after the rotation.
+DEVICE_FN void rotate_pair(f32 cosine, f32 sine, THREAD_REF(f32) a, THREAD_REF(f32) b) {
   const f32 first = fma_f32(a, cosine, -(b * sine));
   b = fma_f32(a, sine, b * cosine);
   a = first;

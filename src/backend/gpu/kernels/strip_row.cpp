@@ -14,11 +14,11 @@ namespace hearth::backend::gpu {
 /// Floats of the input that pass through shared memory at once: each simdgroup has a block of them.
 #define ROW_PART (256 * STRIP_SIMDGROUPS)
 
-#define ROW_CHUNK 256                     // values of a row of floats
-#define ROW_CHUNKS 8                      // that are on their way at once
-#define ROW_CHUNK_STRIDE (ROW_CHUNK + 4)  // rows of a chunk begin at different banks
-#define ROW_CHUNK_WORDS (STRIP_FLOAT_ROWS * ROW_CHUNK_STRIDE)
-#define ROW_CHAIN_STEPS 8
+#define ROW_CHUNK 256                        // values of a row of floats
+#define ROW_CHUNKS 8                         // that are on their way at once
+#define ROW_CHUNK_CHAIN (ROW_CHUNK / 4 + 4)  // chains of a chunk begin at different banks
+#define ROW_CHUNK_WORDS (4 * STRIP_FLOAT_ROWS * ROW_CHUNK_CHAIN)
+#define ROW_CHAIN_FOURS 4
 
 /// The input at first, then codes and their sums, or two chunks of floats.
 #define ROW_POOL (STRIP_MAX_BLOCKS * (STRIP_BLOCK_WORDS + ROW_SUMS))
@@ -50,12 +50,12 @@ DEVICE_FN f32 norm_of_row(PARAMS(StripParams) p, DEVICE(const f32) x,
       group_barrier();  // the part before has been added up
     }
     if (is_there) {
-      store4(pool + in_part, values.low);
-      store4(pool + in_part + 4, values.high);
+      store_in_columns(values.low, values.high, in_part, COLUMN_STRIDE(ROW_PART), pool);
     }
     group_barrier();
     if (simdgroup == STRIP_SIMDGROUPS - 1u) {
-      sum = add_squares_ahead(pool, min_u32(p.n - begin, ROW_PART), lane, sum);
+      sum = add_column_squares(pool + lane % N_LANES * COLUMN_STRIDE(ROW_PART),
+                               min_u32(p.n - begin, ROW_PART) / N_LANES, sum);
     }
   }
   if (simdgroup == STRIP_SIMDGROUPS - 1u) {
@@ -73,9 +73,22 @@ DEVICE_FN RowValues normed(RowValues values, f32 inverse, RowValues norm) {
   return result;
 }
 
-/// Chunk i of a strip of floats, which waits where a tile would.
-DEVICE_FN u32x4 waiting_chunk(THREAD_REF(const StripTile) tile, u32 i) {
-  return i < 4u ? tile.pieces[i % 4] : (i < 6u ? tile.heads[i % 2] : tile.bits[i % 2]);
+/// The first chunk that waits where a tile would goes to shared memory, its four chains apart, and
+/// those behind it move up.
+DEVICE_FN void store_row_chunk(THREAD_REF(StripTile) waiting, u32 thread_index, SHARED(f32) chunk) {
+  const u32x4 four = waiting.pieces[0];
+  SHARED(f32) to = chunk + (thread_index / 64 * (4 * ROW_CHUNK_CHAIN) + thread_index % 64);
+  to[0] = f32_of_bits(four.x);
+  to[ROW_CHUNK_CHAIN] = f32_of_bits(four.y);
+  to[2 * ROW_CHUNK_CHAIN] = f32_of_bits(four.z);
+  to[3 * ROW_CHUNK_CHAIN] = f32_of_bits(four.w);
+  UNROLL for (u32 i = 0; i < 3; ++i) {
+    waiting.pieces[i] = waiting.pieces[i + 1];
+  }
+  waiting.pieces[3] = waiting.heads[0];
+  waiting.heads[0] = waiting.heads[1];
+  waiting.heads[1] = waiting.bits[0];
+  waiting.bits[0] = waiting.bits[1];
 }
 
 /// The thread's four floats of each of ROW_CHUNKS chunks of eight rows from value `begin` on.
@@ -98,36 +111,26 @@ DEVICE_FN void load_row_chunks(PARAMS(StripParams) p, DEVICE(const u8) matrix, u
   }
 }
 
-/// Goes on with a chain over a chunk: of `weights` every fourth value, of x neighbours; the next
-/// steps are read while some are added.
+/// Goes on with a chain over a chunk; the next steps are read while some are added.
 DEVICE_FN f32 add_row_chain(SHARED(const f32) weights, SHARED(const f32) x, f32 sum) {
-  f32 w[ROW_CHAIN_STEPS];
-  f32x4 v[ROW_CHAIN_STEPS / 4];
-  UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS; ++i) {
-    w[i] = weights[4 * i];
-  }
-  UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS / 4; ++i) {
+  f32x4 w[ROW_CHAIN_FOURS];
+  f32x4 v[ROW_CHAIN_FOURS];
+  UNROLL for (u32 i = 0; i < ROW_CHAIN_FOURS; ++i) {
+    w[i] = load4(weights + 4 * i);
     v[i] = load4(x + 4 * i);
   }
-  for (u32 step = ROW_CHAIN_STEPS; step <= ROW_CHUNK / 4; step += ROW_CHAIN_STEPS) {
+  for (u32 step = 4 * ROW_CHAIN_FOURS; step <= ROW_CHUNK / 4; step += 4 * ROW_CHAIN_FOURS) {
     const u32 ahead = step % (ROW_CHUNK / 4);
-    f32 next_w[ROW_CHAIN_STEPS];
-    f32x4 next_v[ROW_CHAIN_STEPS / 4];
-    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS; ++i) {
-      next_w[i] = weights[4 * (ahead + i)];
-    }
-    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS / 4; ++i) {
+    f32x4 next_w[ROW_CHAIN_FOURS];
+    f32x4 next_v[ROW_CHAIN_FOURS];
+    UNROLL for (u32 i = 0; i < ROW_CHAIN_FOURS; ++i) {
+      next_w[i] = load4(weights + (ahead + 4 * i));
       next_v[i] = load4(x + (ahead + 4 * i));
     }
-    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS / 4; ++i) {
-      sum = fma_f32(w[4 * i], v[i].x, sum);
-      sum = fma_f32(w[4 * i + 1], v[i].y, sum);
-      sum = fma_f32(w[4 * i + 2], v[i].z, sum);
-      sum = fma_f32(w[4 * i + 3], v[i].w, sum);
-      v[i] = next_v[i];
-    }
-    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS; ++i) {
+    UNROLL for (u32 i = 0; i < ROW_CHAIN_FOURS; ++i) {
+      sum = dot4(w[i], v[i], sum);
       w[i] = next_w[i];
+      v[i] = next_v[i];
     }
   }
   return sum;
@@ -139,28 +142,26 @@ DEVICE_FN u32 row_chain(u32 n) {
 }
 
 /// Eight rows of floats, whose first chunks wait in `loaded`, times the row that is in `chains`:
-/// lane 4 r + c of the first simdgroup returns chain c of row r.
+/// lane 4 r + c of the first simdgroup returns chain c of row r. One loop for all chunks, whose
+/// instructions are waited for once.
 DEVICE_FN f32 multiply_row_floats(PARAMS(StripParams) p, DEVICE(const u8) matrix, u32 first_row,
                                   u32 n_out, SHARED(const f32) chains, SHARED(f32) pool,
                                   u32 thread_index, THREAD_REF(StripTile) loaded) {
-  const u32 to = thread_index / 64 * ROW_CHUNK_STRIDE + 4 * (thread_index % 64);
+  store_row_chunk(loaded, thread_index, pool);
   f32 sum = 0.0f;
-  for (u32 begin = 0; begin < p.n; begin += ROW_CHUNKS * ROW_CHUNK) {
-    if (begin != 0u) {
-      load_row_chunks(p, matrix, first_row, n_out, begin, thread_index, loaded);
-    }
-    UNROLL for (u32 i = 0; i < ROW_CHUNKS; ++i) {
-      const u32 k = begin + i * ROW_CHUNK;
-      if (k < p.n) {
-        // The other of both chunks is still added up; this one was before the last barrier.
-        SHARED(f32) chunk = pool + i % 2 * ROW_CHUNK_WORDS;
-        store4(as_words(chunk + to), waiting_chunk(loaded, i));
-        group_barrier();
-        if (thread_index < 32u) {
-          sum = add_row_chain(chunk + (thread_index / 4 * ROW_CHUNK_STRIDE + thread_index % 4),
-                              chains + (thread_index % 4 * row_chain(p.n) + k / 4), sum);
-        }
+  KEEP_LOOP for (u32 k = 0; k < p.n; k += ROW_CHUNK) {
+    const u32 now = k / ROW_CHUNK % 2 * ROW_CHUNK_WORDS;
+    const u32 next = k + ROW_CHUNK;
+    group_barrier();  // the chunk is there, the one before has been added up
+    if (next < p.n) {
+      if (next % (ROW_CHUNKS * ROW_CHUNK) == 0u) {
+        load_row_chunks(p, matrix, first_row, n_out, next, thread_index, loaded);
       }
+      store_row_chunk(loaded, thread_index, pool + (ROW_CHUNK_WORDS - now));
+    }
+    if (thread_index < 32u) {
+      sum = add_row_chain(pool + (now + thread_index * ROW_CHUNK_CHAIN),
+                          chains + (thread_index % 4 * row_chain(p.n) + k / 4), sum);
     }
   }
   return sum;
@@ -259,7 +260,13 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
   const bool is_float = type == STRIP_F32;
   const bool has_norm = p.has_norm != 0u;
 
-  // What nobody has to wait for: weights, the norm's, how many rows there are.
+  // What nobody has to wait for: weights and the norm's.
+  const bool has_input = k_simdgroup < group.n_blocks;
+  const u32 in_row = 256 * k_simdgroup + LANE_VALUES * k_lane;
+  RowValues weights = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
+  if (has_norm && has_input) {
+    weights = load_values(norm + in_row);
+  }
   const u32 teams = max_u32(STRIP_SIMDGROUPS / group.n_units, 1u);
   const StripMatrix matrix = strip_matrix(type, group.n_blocks);
   StripItem item = first_item(group.begin, teams, k_simdgroup, group.n_units);
@@ -270,20 +277,23 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
     tile_load(type, (is_second(item, group) ? weight1 : weight) + item_tile(item, group, matrix),
               k_lane, tile);
   }
-  const bool has_input = k_simdgroup < group.n_blocks;
-  const u32 in_row = 256 * k_simdgroup + LANE_VALUES * k_lane;
-  RowValues weights = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
-  if (has_norm && has_input) {
-    weights = load_values(norm + in_row);
-  }
-  const u32 n_step_rows = counts[p.axis];
   wait_for_kernel_before();
-  if (n_step_rows == 0u) {
-    return;
-  }
+  // All small things at once. Whoever comes last has no time to wait for some of them before.
+  const u32 n_step_rows = counts[p.axis];
   RowValues input = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
   if (has_input) {
     input = load_values(x + in_row);
+  }
+  u32 position = 0;
+  u32 slot_before = 0;
+  u32 slot_after = 0;
+  if (p.has_conv != 0u) {
+    position = u32(positions[0]);
+    slot_before = u32(state_before[0]);
+    slot_after = u32(state_after[0]);
+  }
+  if (n_step_rows == 0u) {
+    return;
   }
   f32 factor = 1.0f;
   if (has_norm) {
@@ -350,12 +360,10 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
     const bool is_stored = place < end - strip && kind == 0u && output < n_out;
     // What the results wait for, asked for early.
     RowConv conv;
-    u32 position = 0;
     const bool has_conv = is_stored && p.has_conv != 0u && group.part == 0u;
     if (has_conv) {
-      position = u32(positions[0]);
-      conv = load_conv(conv_weight, rings + u64(u32(state_before[0])) * p.slot_stride, position,
-                       output, n_out);
+      conv =
+          load_conv(conv_weight, rings + u64(slot_before) * p.slot_stride, position, output, n_out);
     }
     f32 before = 0.0f;
     f32 gate = 0.0f;
@@ -393,7 +401,7 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
       result = has_residual ? result + before : result;
       if (has_conv) {
         result = convolve(conv, result, position, output, n_out,
-                          rings + u64(u32(state_after[0])) * p.slot_stride);
+                          rings + u64(slot_after) * p.slot_stride);
       }
       y[output] = result;
     }

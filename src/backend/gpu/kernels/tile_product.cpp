@@ -1,10 +1,9 @@
 // A simdgroup owns 16 rows of the matrix and all columns of the threadgroup, whose results it keeps
 // in registers. For each block of 256 values in order of k the threadgroup puts the codes of its
 // columns into shared memory, then each simdgroup multiplies its tile of weights, unpacked once,
-// with eight columns after the other: exact sums, and from these the next links of the chains of
-// floats. 27 KiB of shared memory. Bound by the multiplications of sums with scales (Q4_K, Q5_K:
-// four for each tile product) or by tile products (Q6_K: two for each 32 weights); with few columns
-// by unpacking.
+// with all of them: exact sums, and from these the next links of the chains of floats. 27 KiB of
+// shared memory. Bound by the multiplications of sums with scales (Q4_K, Q5_K: four for each tile
+// product) or by tile products (Q6_K: two for each 32 weights); with few columns by unpacking.
 
 #include "backend/gpu/kernels/tile_product.h"
 
@@ -78,19 +77,6 @@ DEVICE_FN void store_columns(THREAD_REF(const StagedColumns) staged, bool has_su
   }
 }
 
-/// The next link of the chains of a tile and eight columns; `scales` are those of the lane's two.
-DEVICE_FN void add_links(THREAD(const f32) factors, THREAD(const f32) offset_factors,
-                         THREAD_REF(const TileSums) block, SHARED(const f32) scales,
-                         bool has_offset, THREAD(f32) results) {
-  UNROLL for (u32 j = 0; j < 4; ++j) {
-    const f32 scale = scales[j % 2];
-    results[j] = fma_f32(factors[j / 2] * scale, f32(block.values[j]), results[j]);
-    if (has_offset) {
-      results[j] = fma_f32(offset_factors[j / 2] * scale, f32(block.offsets[j]), results[j]);
-    }
-  }
-}
-
 // Results go through shared memory, so that their way out is a loop and neighbours are stored
 // together: so many columns at a time of each simdgroup.
 #define TILE_OUT_COLUMNS 16
@@ -112,23 +98,34 @@ DEVICE_FN void put_results(THREAD(const f32) results, u32 begin, u32 lane, SHARE
   }
 }
 
-/// Columns of `out`, of which there are n, and 16 rows of the matrix.
+/// Columns of `out`, of which there are n, and 16 rows of the matrix: a lane has four of these
+/// where nothing becomes of results.
 DEVICE_FN void store_results(PARAMS(ProductParams) p, SHARED(const f32) out,
                              SHARED(const u32) y_rows, SHARED(const u32) step_rows, u32 n,
                              u32 first_output, u32 lane, DEVICE(const f32) bias,
                              DEVICE(const f32) gate, DEVICE(const f32) residual, DEVICE(f32) y) {
-  for (u32 i = lane; i < 16 * TILE_OUT_COLUMNS; i += 32) {
-    const u32 column = i / 16;
-    const u32 output = first_output + i % 16;
-    if (column < n && output < p.n_out) {
+  if (p.has_bias == 0u && p.gate == PRODUCT_NO_GATE && p.has_residual == 0u && p.n_out % 4 == 0u) {
+    const u32 in_tile = lane % 4 * 4;
+    const u32 output = first_output + in_tile;
+    for (u32 column = lane / 4; column < min_u32(n, TILE_OUT_COLUMNS); column += 8) {
+      if (output < p.n_out) {
+        store4(y + (u64(y_rows[column]) * p.n_out + output),
+               load4(out + result_word(column, in_tile)));
+      }
+    }
+    return;
+  }
+  const u32 output = first_output + lane % 16;
+  for (u32 column = lane / 16; column < min_u32(n, TILE_OUT_COLUMNS); column += 2) {
+    if (output < p.n_out) {
       const u64 to = u64(y_rows[column]) * p.n_out + output;
-      y[to] = product_result(p, out[result_word(column, i % 16)], to, output, step_rows[column],
+      y[to] = product_result(p, out[result_word(column, lane % 16)], to, output, step_rows[column],
                              bias, gate, residual);
     }
   }
 }
 
-#define TILE_KERNEL(name, format, Tile, block_bytes, has_offset)                                  \
+#define TILE_KERNEL(name, format, block_bytes, has_offset)                                        \
   KERNEL(name, TILE_PRODUCT_THREADS, ProductParams, BUFFER(0, const u32, counts),                 \
          BUFFER(1, const u8, weight), BUFFER(2, const u32, codes), BUFFER(3, const f32, scales),  \
          BUFFER(4, const u32, sums), BUFFER(5, const u32, entries), BUFFER(6, const u32, tiles),  \
@@ -167,20 +164,21 @@ DEVICE_FN void store_results(PARAMS(ProductParams) p, SHARED(const f32) out,
       StripTile raw;                                                                              \
       StagedColumns staged;                                                                       \
       format##_tile_load(tiles_of_rows + block * (16 * block_bytes), k_lane, raw);                \
+      prefetch(tiles_of_rows + (min_u32(block + 1u, n_blocks - 1u) * (16 * block_bytes) +         \
+                                min_u32(128 * k_lane, 16 * block_bytes - 1)));                    \
       load_columns(codes, scales, sums, x_rows, n_blocks, block, has_offset, k_thread.x, staged); \
-      Tile tile;                                                                                  \
-      format##_tile_unpack(raw, k_lane, tile);                                                    \
       group_barrier(); /* the block before has been multiplied */                                 \
       store_columns(staged, has_offset, k_thread.x, column_codes, digits, column_scales);         \
       group_barrier();                                                                            \
-      UNROLL for (u32 i = 0; i < TILE_PRODUCT_GROUPS; ++i) {                                      \
-        if (i < n_groups) {                                                                       \
-          const TileColumns columns = tile_columns(digits, 8 * i, has_offset, k_lane);            \
-          TileSums block_sums;                                                                    \
-          multiply_columns(tile, column_codes, columns, block_sums);                              \
-          add_links(tile.factors, tile.offset_factors, block_sums,                                \
-                    column_scales + 8 * i + 2 * (k_lane % 4), has_offset, results + 4 * i);       \
-        }                                                                                         \
+      if (n_groups > TILE_PRODUCT_GROUPS / 2) {                                                   \
+        format##_multiply_groups(raw, column_codes, digits, column_scales, TILE_PRODUCT_GROUPS,   \
+                                 k_lane, results);                                                \
+      } else if (n_groups > TILE_PRODUCT_GROUPS / 4) {                                            \
+        format##_multiply_groups(raw, column_codes, digits, column_scales,                        \
+                                 TILE_PRODUCT_GROUPS / 2, k_lane, results);                       \
+      } else {                                                                                    \
+        format##_multiply_groups(raw, column_codes, digits, column_scales,                        \
+                                 TILE_PRODUCT_GROUPS / 4, k_lane, results);                       \
       }                                                                                           \
     }                                                                                             \
     SHARED(f32) out = outs + 16 * TILE_OUT_COLUMNS * k_simdgroup;                                 \
@@ -193,8 +191,8 @@ DEVICE_FN void store_results(PARAMS(ProductParams) p, SHARED(const f32) out,
     }                                                                                             \
   }
 
-TILE_KERNEL(tile_product_q4_k, q4_k, ScaledTile, 144, true)
-TILE_KERNEL(tile_product_q5_k, q5_k, ScaledTile, 176, true)
-TILE_KERNEL(tile_product_q6_k, q6_k, DigitTile, 210, false)
+TILE_KERNEL(tile_product_q4_k, q4_k, 144, true)
+TILE_KERNEL(tile_product_q5_k, q5_k, 176, true)
+TILE_KERNEL(tile_product_q6_k, q6_k, 210, false)
 
 }  // namespace hearth::backend::gpu

@@ -1,11 +1,13 @@
 #include "backend/gpu/kernels/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
 #include <gtest/gtest.h>
 
+#include "base/math.h"
 #include "quant/registry.h"
 #include "tests/backend/gpu/kernels/kernel_runner.h"
 #include "tests/backend/gpu/kernels/rope_angles.h"
@@ -34,16 +36,18 @@ struct Lengths {
   std::int32_t n_rows = 1;  // of the first sequence; of the second it is one
 };
 
-struct KernelPair {
-  KernelId store, attend;
+struct Kernels {
+  KernelId store, many_rows, shared_rows, scores, parts;
 };
-KernelPair kernels_of(DType type) {
-  static const std::map<DType, KernelPair> all{
-      {DType::f32, {KernelId::attention_store_f32, KernelId::attention_f32}},
-      {DType::f16, {KernelId::attention_store_f16, KernelId::attention_f16}},
-      {DType::bf16, {KernelId::attention_store_bf16, KernelId::attention_bf16}},
-      {quant::Q8_0::info.dtype, {KernelId::attention_store_q8_0, KernelId::attention_q8_0}},
-      {quant::Q4_0::info.dtype, {KernelId::attention_store_q4_0, KernelId::attention_q4_0}}};
+#define KERNELS_OF(type)                                                                          \
+  {KernelId::attention_store_##type, KernelId::attention_##type, KernelId::attention_rows_##type, \
+   KernelId::attention_scores_##type, KernelId::attention_parts_##type}
+Kernels kernels_of(DType type) {
+  static const std::map<DType, Kernels> all{{DType::f32, KERNELS_OF(f32)},
+                                            {DType::f16, KERNELS_OF(f16)},
+                                            {DType::bf16, KERNELS_OF(bf16)},
+                                            {quant::Q8_0::info.dtype, KERNELS_OF(q8_0)},
+                                            {quant::Q4_0::info.dtype, KERNELS_OF(q4_0)}};
   return all.at(type);
 }
 
@@ -85,19 +89,32 @@ class GpuAttention {
   /// Expects the bits of the reference from every way to launch.
   void expect_reference() {
     const Matrix expected = reference();
-    const Contents q = store(rows_);
     const auto group = layer_.n_heads / layer_.n_kv_heads;
-    for (const std::uint32_t n_threads : {128u, 256u}) {
-      const auto heads =
-          static_cast<u32>(layer_.n_kv_heads * ((group + n_threads / 32 - 1) / (n_threads / 32)));
-      expect_bits(attend(q, 0, heads, n_threads), expected.data);
-      expect_bits(combine(attend(q, n_parts(), heads, n_threads)), expected.data);
+    const bool can_be_alone =
+        std::ranges::count(rows_.step.sequences, 0) == 1 && group <= ATTENTION_MAX_HEADS;
+    if (can_be_alone) {
+      for (const u32 n_groups : {5u, 1u}) {
+        expect_bits(few_rows(contents(rows_.q.data), 1, n_groups).y, expected.data);
+      }
     }
+    const FewRows alone = can_be_alone ? few_rows(contents(rows_.q.data), 1, 2) : FewRows{};
+    const Contents q = store(rows_);
+    if (can_be_alone) {
+      EXPECT_EQ(alone.keys, keys_);
+      EXPECT_EQ(alone.values, values_);
+    }
+    for (const u32 n_groups : {1u, 5u}) {
+      expect_bits(few_rows(q, 0, n_groups).y, expected.data);
+    }
+    for (const std::uint32_t n_threads : {128u, 256u}) {
+      expect_bits(many_rows(q, n_threads), expected.data);
+    }
+    expect_bits(shared_rows(q), expected.data);
   }
 
   /// What the kernels give for the last row of the step.
   std::vector<float> last_row() {
-    auto y = values<float>(attend(store(rows_), 0, static_cast<u32>(layer_.n_kv_heads), 128));
+    auto y = values<float>(many_rows(store(rows_), 128));
     y.resize(rows_.step.positions.size() * q_floats());
     return {y.end() - static_cast<std::ptrdiff_t>(q_floats()), y.end()};
   }
@@ -125,10 +142,6 @@ class GpuAttention {
   [[nodiscard]] std::size_t q_floats() const {
     return static_cast<std::size_t>(layer_.n_heads * layer_.head_dim);
   }
-  [[nodiscard]] std::uint32_t n_parts() const {
-    return static_cast<u32>(table_stride_ * 16 / ATTENTION_PART_KEYS + 1);
-  }
-
   [[nodiscard]] Batch batch(Run of_first, Run of_second, std::uint32_t seed) const {
     graph::OwnedStep step(0);
     step.table_stride = table_stride_;
@@ -196,70 +209,122 @@ class GpuAttention {
         .value();
   }
 
-  /// The queries made ready; keys and values go to the cache. One row is masked.
-  Contents store(const Batch& rows) {
-    const auto n_rows = static_cast<u32>(rows.step.positions.size());
+  [[nodiscard]] AttentionStoreParams store_params() const {
     const u32 is_formed = layer_.forms_heads ? 1 : 0;
     const auto head_dim = static_cast<u32>(layer_.head_dim);
-    AttentionStoreParams params{.n_heads = static_cast<u32>(layer_.n_heads),
-                                .n_kv_heads = static_cast<u32>(layer_.n_kv_heads),
-                                .head_dim = head_dim,
-                                .table_stride = static_cast<u32>(table_stride_),
-                                .q_features = static_cast<u32>(rows.q.features),
-                                .q_period = head_dim << is_formed,
-                                .q_start = head_dim * is_formed,
-                                .has_q_norm = is_formed,
-                                .has_k_norm = is_formed,
-                                .q_eps = q_norm_.eps,
-                                .k_eps = k_norm_.eps,
-                                .rope = is_formed != 0 ? rope_pairs(rope_) : RopePairs{}};
-    auto results = run_everywhere(call(
-        kernels_of(layer_.type).store,
-        {counts(n_rows), contents(rows.q.data), contents(rows.k.data), contents(rows.v.data),
-         is_formed != 0 ? weights_.bytes(q_norm_.weight) : no_buffer(),
-         is_formed != 0 ? weights_.bytes(k_norm_.weight) : no_buffer(),
-         is_formed != 0 ? contents(rope_angles(rope_, rows.step.positions)) : no_buffer(),
-         contents(rows.step.positions), contents(rows.step.sequences),
-         contents(rows.step.block_tables), poisoned((n_rows + 1) * q_floats()), keys_, values_},
-        params, {params.n_heads + params.n_kv_heads, n_rows + 1}, {n_rows > 4 ? 32u : 128u}));
+    return {.n_heads = static_cast<u32>(layer_.n_heads),
+            .n_kv_heads = static_cast<u32>(layer_.n_kv_heads),
+            .head_dim = head_dim,
+            .table_stride = static_cast<u32>(table_stride_),
+            .q_features = static_cast<u32>(layer_.n_heads) * head_dim << is_formed,
+            .q_period = head_dim << is_formed,
+            .q_start = head_dim * is_formed,
+            .has_q_norm = is_formed,
+            .has_k_norm = is_formed,
+            .q_eps = q_norm_.eps,
+            .k_eps = k_norm_.eps,
+            .rope = is_formed != 0 ? rope_pairs(rope_) : RopePairs{}};
+  }
+
+  /// Buffers up to the block tables; one row more than there is is masked.
+  [[nodiscard]] std::vector<Contents> head_buffers(const Batch& rows, const Contents& q) {
+    const bool is_formed = layer_.forms_heads;
+    return {counts(static_cast<u32>(rows.step.positions.size())),
+            q,
+            contents(rows.k.data),
+            contents(rows.v.data),
+            is_formed ? weights_.bytes(q_norm_.weight) : no_buffer(),
+            is_formed ? weights_.bytes(k_norm_.weight) : no_buffer(),
+            is_formed ? contents(rope_angles(rope_, rows.step.positions)) : no_buffer(),
+            contents(rows.step.positions),
+            contents(rows.step.sequences),
+            contents(rows.step.block_tables)};
+  }
+
+  /// The queries made ready; keys and values go to the cache.
+  Contents store(const Batch& rows) {
+    const auto n_rows = static_cast<u32>(rows.step.positions.size());
+    const AttentionStoreParams params = store_params();
+    std::vector<Contents> buffers = head_buffers(rows, contents(rows.q.data));
+    buffers.insert(buffers.end(), {poisoned((n_rows + 1) * q_floats()), keys_, values_});
+    auto results = run_everywhere(call(kernels_of(layer_.type).store, std::move(buffers), params,
+                                       {(params.n_heads + params.n_kv_heads + 3) / 4, n_rows + 1},
+                                       {ATTENTION_STORE_THREADS}));
     keys_ = results[11];
     values_ = results[12];
     return results[10];
   }
 
-  [[nodiscard]] AttentionParams attention_params(std::uint32_t n_parts) const {
+  [[nodiscard]] AttentionParams attention_params() const {
     return {.n_heads = static_cast<u32>(layer_.n_heads),
             .n_kv_heads = static_cast<u32>(layer_.n_kv_heads),
             .head_dim = static_cast<u32>(layer_.head_dim),
             .table_stride = static_cast<u32>(table_stride_),
-            .n_parts = n_parts,
             .window = static_cast<u32>(layer_.window),
-            .scale = params_.scale};
+            .scale = params_.scale,
+            .n_parts = static_cast<u32>(table_stride_ * 16 / ATTENTION_PART_KEYS + 1)};
   }
 
-  Contents attend(const Contents& q, std::uint32_t n_parts, std::uint32_t heads,
-                  std::uint32_t n_threads) {
+  Contents many_rows(const Contents& q, std::uint32_t n_threads) {
     const auto n_rows = static_cast<u32>(rows_.step.positions.size());
-    const auto record = static_cast<std::size_t>(layer_.head_dim + (n_parts == 0 ? 0 : 2));
-    const std::size_t n_records =
-        static_cast<std::size_t>(layer_.n_heads) * std::max(n_parts, 1u) * (n_rows + 1);
-    return run_everywhere(call(kernels_of(layer_.type).attend,
+    return run_everywhere(call(kernels_of(layer_.type).many_rows,
                                {counts(n_rows), q, contents(rows_.step.positions),
                                 contents(rows_.step.sequences), contents(rows_.step.block_tables),
-                                keys_, values_, poisoned(n_records * record)},
-                               attention_params(n_parts),
-                               {std::max(n_parts, 1u), heads, n_rows + 1}, {n_threads}))
+                                keys_, values_, poisoned((n_rows + 1) * q_floats())},
+                               attention_params(), {1, head_runs(n_threads / 32), n_rows + 1},
+                               {n_threads}))
         .back();
   }
 
-  Contents combine(const Contents& partials) {
+  Contents shared_rows(const Contents& q) {
     const auto n_rows = static_cast<u32>(rows_.step.positions.size());
-    return run_everywhere(call(KernelId::attention_combine_f32,
-                               {counts(n_rows), partials, contents(rows_.step.positions),
-                                no_buffer(), poisoned((n_rows + 1) * q_floats())},
-                               attention_params(n_parts()),
-                               {static_cast<u32>(layer_.n_heads), n_rows + 1}, {64}))
+    const auto n_kv_heads = static_cast<u32>(layer_.n_kv_heads);
+    const auto group = static_cast<u32>(layer_.n_heads / layer_.n_kv_heads);
+    const u32 n_groups = n_rows * group / ATTENTION_ROWS_QUERIES + 2;  // one has nothing to do
+    return run_everywhere(
+               call(kernels_of(layer_.type).shared_rows,
+                    {counts(n_rows), q, contents(rows_.step.positions),
+                     contents(rows_.step.sequences), contents(rows_.step.block_tables), keys_,
+                     values_, poisoned(std::size_t{n_groups} * n_kv_heads * ATTENTION_ROWS_SCORES),
+                     poisoned((n_rows + 1) * q_floats())},
+                    attention_params(), {n_kv_heads, n_groups}, {ATTENTION_ROWS_THREADS}))
         .back();
+  }
+
+  struct FewRows {
+    Contents y, keys, values;
+  };
+
+  /// Of rows that are each alone in their step, which keys and values are stored in copies of, or
+  /// of queries that are ready; by so many threadgroups for the keys of a row.
+  FewRows few_rows(const Contents& q, u32 is_alone, u32 n_groups) {
+    const auto n_rows = static_cast<u32>(rows_.step.positions.size());
+    AttentionScoresParams params{store_params(), attention_params()};
+    params.attention.is_alone = is_alone;
+    const Dim3 grid{n_groups, head_runs(ATTENTION_MAX_HEADS), n_rows + 1};
+    const std::size_t n_records =
+        static_cast<std::size_t>(layer_.n_heads) * params.attention.n_parts * (n_rows + 1);
+    std::vector<Contents> buffers = head_buffers(rows_, q);
+    buffers.insert(buffers.end(), {keys_, values_, poisoned(n_records * ATTENTION_PART_KEYS)});
+    const auto scored = run_everywhere(call(kernels_of(layer_.type).scores, std::move(buffers),
+                                            params, grid, {ATTENTION_SCORE_THREADS}));
+    const auto in_parts = run_everywhere(
+        call(kernels_of(layer_.type).parts,
+             {counts(n_rows), scored[12], contents(rows_.step.positions),
+              contents(rows_.step.sequences), contents(rows_.step.block_tables), scored[11],
+              poisoned(n_records * static_cast<std::size_t>(layer_.head_dim + 2))},
+             params.attention, grid, {ATTENTION_PART_THREADS}));
+    const auto combined = run_everywhere(
+        call(KernelId::attention_combine_f32,
+             {counts(n_rows), in_parts.back(), contents(rows_.step.positions), no_buffer(),
+              poisoned((n_rows + 1) * q_floats())},
+             params.attention, {params.heads.n_heads, n_rows + 1}, {ATTENTION_COMBINE_THREADS}));
+    return {combined.back(), scored[10], scored[11]};
+  }
+
+  [[nodiscard]] u32 head_runs(u32 served) const {
+    const auto group = static_cast<u32>(layer_.n_heads / layer_.n_kv_heads);
+    return static_cast<u32>(layer_.n_kv_heads) * ((group + served - 1) / served);
   }
 
   Layer layer_;
@@ -309,12 +374,68 @@ TEST(GpuAttention, FoldsPartsInTheOrderOfTheReference) {
   }
 }
 
+// Threadgroups that begin and end within a sequence, with rows of both, and with keys that some of
+// their queries see.
+TEST(GpuAttention, GivesTheBitsOfTheReferenceForPrompts) {
+  for (const std::int64_t n_heads : shapes<std::int64_t>({8, 1, 3})) {
+    SCOPED_TRACE(n_heads);
+    GpuAttention({.n_heads = n_heads, .n_kv_heads = 1, .head_dim = 48, .forms_heads = true},
+                 {.first = 500, .second = 7, .n_rows = 45})
+        .expect_reference();
+  }
+  for (const std::int64_t window : shapes<std::int64_t>({20, 600})) {
+    SCOPED_TRACE(window);
+    GpuAttention({.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .window = window},
+                 {.first = 1010, .second = 30, .n_rows = 21})
+        .expect_reference();
+  }
+}
+
 // Rows that check guesses see different lengths; each has the bits that it has alone.
 TEST(GpuAttention, GivesARowTheSameBitsAloneAndInAWindowOfGuesses) {
   GpuAttention together({}, {.first = 40, .second = 3, .n_rows = 3});
   const auto expected = together.last_row();
   together.drop_rows_before(3);
   EXPECT_EQ(together.last_row(), expected);
+}
+
+// The fold of graph/ops/attention.cpp over more parts than a threadgroup has threads, whose maxima
+// rise and fall.
+TEST(GpuAttention, CombinesMorePartsThanThreads) {
+  constexpr u32 n_parts = 2 * ATTENTION_COMBINE_THREADS + 40;
+  constexpr u32 n_heads = 2;
+  constexpr std::size_t head_dim = 48;
+  constexpr std::size_t record = head_dim + 2;
+  const std::vector<float> partials = random_matrix(n_heads * n_parts, record, 3).data;
+  std::vector<float> expected;
+  for (std::size_t head = 0; head < n_heads; ++head) {
+    const float* part = partials.data() + head * n_parts * record;
+    std::vector<float> total(part, part + record);
+    for (std::size_t i = 1; i < n_parts; ++i) {
+      part += record;
+      const float maximum = std::max(total[head_dim], part[head_dim]);
+      const float keep = canonical_exp(total[head_dim] - maximum);
+      const float take = canonical_exp(part[head_dim] - maximum);
+      total[head_dim] = maximum;
+      for (std::size_t d = 0; d < record; ++d) {
+        if (d != head_dim) {
+          total[d] = std::fma(take, part[d], keep * total[d]);
+        }
+      }
+    }
+    for (std::size_t d = 0; d < head_dim; ++d) {
+      expected.push_back(total[d] / total[head_dim + 1]);
+    }
+  }
+  const AttentionParams params{
+      .n_heads = n_heads, .n_kv_heads = 1, .head_dim = head_dim, .n_parts = n_parts};
+  const auto results = run_everywhere(
+      call(KernelId::attention_combine_f32,
+           {counts(1), contents(partials),
+            contents(std::vector<i32>{static_cast<i32>(n_parts * ATTENTION_PART_KEYS) - 1}),
+            no_buffer(), poisoned(2 * n_heads * head_dim)},
+           params, {n_heads, 2}, {ATTENTION_COMBINE_THREADS}));
+  expect_bits(results.back(), expected);
 }
 
 }  // namespace

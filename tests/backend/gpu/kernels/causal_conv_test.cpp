@@ -16,8 +16,12 @@ constexpr std::size_t n_slots = 4;
 constexpr std::size_t gap = 5;  // floats of a slot that belong to others
 
 TEST(GpuCausalConv, GivesTheBitsOfTheReferenceAndItsRings) {
-  for (const std::int64_t taps : shapes<std::int64_t>({2, 4})) {
-    SCOPED_TRACE(taps);
+  struct Launch {
+    std::int64_t taps;
+    u32 shares;  // threadgroups that share a sequence's rows
+  };
+  for (const auto& [taps, shares] : shapes<Launch>({{2, 1}, {4, 2}, {12, 3}, {4, 1}})) {
+    SCOPED_TRACE(testing::Message() << taps << " taps, " << shares << " shares");
     graph::RandomWeights weights(3);
     const graph::CausalConv op{0, weights.add_uniform("conv", {channels, taps}, -1, 1)};
     graph::HostStateCache cache({n_slots,
@@ -33,20 +37,19 @@ TEST(GpuCausalConv, GivesTheBitsOfTheReferenceAndItsRings) {
     for (const RecurrentStep& each : recurrent_steps()) {
       const graph::Matrix x = graph::random_matrix(each.n_rows(), channels, seed++);
       const auto expected = graph::run_op(op, weights.table(), {x}, each.step, cache).value();
-      const auto run = [&](KernelId kernel, u32 n_groups) {
-        return run_everywhere(
-            call(kernel,
-                 {counts(each.n_rows(), 0, each.n_sequences()), contents(x.data),
-                  weights.bytes(op.weight), contents(each.row_starts),
-                  contents(each.step.positions), contents(each.before), contents(each.after), rings,
-                  poisoned((each.n_rows() + 1) * std::size_t{channels})},
-                 CausalConvParams{channels, static_cast<u32>(taps), ring_floats + gap},
-                 {n_groups, each.n_sequences() + 1}, {256}));
+      const auto run = [&](KernelId kernel, Dim3 grid) {
+        return run_everywhere(call(
+            kernel,
+            {counts(each.n_rows(), 0, each.n_sequences()), contents(x.data),
+             weights.bytes(op.weight), contents(each.row_starts), contents(each.step.positions),
+             contents(each.before), contents(each.after), rings,
+             poisoned((each.n_rows() + 1) * std::size_t{channels})},
+            CausalConvParams{channels, static_cast<u32>(taps), ring_floats + gap}, grid, {256}));
       };
-      const auto results = run(KernelId::causal_conv_f32, 3);
+      const auto results = run(KernelId::causal_conv_f32, {3, each.n_sequences() + 1, shares});
       expect_bits(results[8], expected.data);
       if (taps == 4) {
-        const auto few = run(KernelId::causal_conv_few_f32, 1);
+        const auto few = run(KernelId::causal_conv_few_f32, {1, each.n_sequences() + 1});
         expect_bits(few[8], expected.data);
         EXPECT_EQ(few[7], results[7]);
       }

@@ -91,6 +91,7 @@ class GpuDeltaRule : public testing::TestWithParam<Shapes> {
     buffers.push_back(poisoned((each.n_rows() + 1) * y_floats));
     const DeltaHeadParams head_params{params, norm_.eps,
                                       static_cast<u32>(graph::ActivationKind::silu)};
+    const u32 n_threads = (shapes.kernel == KernelId::delta_rule_128_f32 ? 8 : 4) * shapes.columns;
     auto results =
         is_normed()
             ? run_everywhere(call(shapes.kernel, std::move(buffers), head_params,
@@ -98,7 +99,7 @@ class GpuDeltaRule : public testing::TestWithParam<Shapes> {
             : run_everywhere(call(shapes.kernel, std::move(buffers), params,
                                   {static_cast<u32>(shapes.value_dim) / shapes.columns,
                                    n_value_heads, each.n_sequences() + 1},
-                                  {4 * shapes.columns}));
+                                  {n_threads}));
     return {std::move(results.back()), std::move(results[results.size() - 2])};
   }
 

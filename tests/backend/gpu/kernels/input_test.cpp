@@ -51,20 +51,23 @@ class GpuInput {
     params_.block = static_cast<u32>(block);
     const std::size_t n_values = capacity * params_.n;
     const std::size_t n_sums = n_values / quant::activation_sum_group;
-    const auto results =
-        run(KernelId::quantize_input, {Contents(n_values), poisoned(n_values / params_.block),
-                                       contents(std::vector<std::int16_t>(n_sums))});
     auto expected_codes = codes.codes;
     auto expected_sums = codes.sums;
     expected_codes.resize(n_values);  // rows that are not there keep their zeroes
     expected_sums.resize(n_sums);
-    EXPECT_EQ(values<std::int8_t>(results[4]), expected_codes);
-    expect_bits(results[5], codes.scales);
-    EXPECT_EQ(values<std::int16_t>(results[6]), expected_sums);
+    for (const KernelId kernel : kernels(KernelId::quantize_input, KernelId::quantize_rows)) {
+      const auto results = run(kernel, {Contents(n_values), poisoned(n_values / params_.block),
+                                        contents(std::vector<std::int16_t>(n_sums))});
+      EXPECT_EQ(values<std::int8_t>(results[4]), expected_codes);
+      expect_bits(results[5], codes.scales);
+      EXPECT_EQ(values<std::int16_t>(results[6]), expected_sums);
+    }
   }
 
   void expect_floats() {
-    expect_bits(run(KernelId::float_input, {poisoned(capacity * params_.n)})[4], expected_.data);
+    for (const KernelId kernel : kernels(KernelId::float_input, KernelId::float_rows)) {
+      expect_bits(run(kernel, {poisoned(capacity * params_.n)})[4], expected_.data);
+    }
   }
 
  private:
@@ -81,11 +84,18 @@ class GpuInput {
             .start = static_cast<u32>(pattern.start),
             .width = static_cast<u32>(pattern.width)};
   }
+  /// Those that take the input.
+  [[nodiscard]] std::vector<KernelId> kernels(KernelId any, KernelId rows) const {
+    return params_.norm_run == params_.n ? std::vector{any, rows} : std::vector{any};
+  }
   std::vector<Contents> run(KernelId kernel, const std::vector<Contents>& results) const {
     std::vector<Contents> buffers{counts(0, static_cast<u32>(x_.rows)), contents(x_.data),
                                   norm_.empty() ? no_buffer() : contents(norm_),
                                   gate_.empty() ? no_buffer() : contents(gate_)};
     buffers.insert(buffers.end(), results.begin(), results.end());
+    if (kernel == KernelId::quantize_rows || kernel == KernelId::float_rows) {
+      return run_everywhere(call(kernel, std::move(buffers), params_, {2}, {INPUT_ROWS_THREADS}));
+    }
     const Dim3 grid{(params_.n + INPUT_GROUP_VALUES - 1) / INPUT_GROUP_VALUES, capacity};
     return run_everywhere(call(kernel, std::move(buffers), params_, grid, {INPUT_THREADS}));
   }
@@ -122,6 +132,8 @@ TEST(GpuQuantizeInput, NormsWholeRowsAndRuns) {
   for (const std::int64_t norm_run : shapes<std::int64_t>({4608, 96, 256, 2304})) {
     GpuInput(random_matrix(2, 4608, 2), {.norm_run = norm_run, .gate = {}}).expect_codes(256);
   }
+  GpuInput(random_matrix(3, 1120, 2), {.norm_run = 1120, .gate = graph::ActivationKind::silu})
+      .expect_codes(32);
 }
 
 TEST(GpuQuantizeInput, GatesByColumnsOfAnotherValue) {

@@ -53,6 +53,7 @@ inline std::vector<RecurrentStep> recurrent_steps() {
   steps.emplace_back(std::vector<SequenceRows>{{0, 11, 2, {}}, {0, 2, 0, {}}});
   steps.emplace_back(std::vector<SequenceRows>{{11, 3, 2, {2, 1, 3}}, {2, 1, 0, {}}});
   steps.emplace_back(std::vector<SequenceRows>{{13, 1, 1, {}}, {0, 1, 0, {}}});
+  steps.emplace_back(std::vector<SequenceRows>{{14, 37, 1, {}}, {0, 19, 3, {}}});
   return steps;
 }
 
