@@ -149,6 +149,19 @@ TEST(GpuBackend, GivesTheReferenceBitsForPromptsOfManyRows) {
   }
 }
 
+// One row, several, and as many as prompts have.
+TEST(GpuBackend, GivesTheReferenceBitsForTilesOfBlocksOf32Weights) {
+  const TinyModel model(Family::hybrid, {.n_layers = 2, .vocab = 24},
+                        types({"Q8_0", "Q4_0", "Q8_0"}));
+  const std::vector<Tokens> sequences{random_tokens(21, model.size().vocab, 1)};
+  const auto expected = reference_logits(model, DType::f16, sequences);
+  for (const std::size_t chunk : {21u, 5u, 1u}) {
+    const auto actual = run_schedule(*gpu_backend(), model, DType::f16, sequences,
+                                     {.chunk = chunk, .logits_every = 3});
+    EXPECT_EQ(first_difference(expected, actual), "") << "chunks of " << chunk;
+  }
+}
+
 TEST(GpuBackend, GivesTheReferenceBitsForMoreStripsOfAnExpertThanThreadsAddUp) {
   TinySize size = small();
   size.ffn = 768;  // 48 strips of gate and of up for at most a few threadgroups

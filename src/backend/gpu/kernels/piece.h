@@ -96,16 +96,18 @@ DEVICE_FN void store_copy(SHARED(u32) to, u32 end, u32 lane, THREAD(const u32x4)
 /// shared memory as the file has them.
 DEVICE_FN void gather_blocks(u32 block_bytes, DEVICE(const u8) matrix, u64 row, u32 n_blocks,
                              u32 first, u32 n, u32 lane, SHARED(u32) to) {
-  const u32 block_halves = block_bytes / 2;
+  const u32 n_tiles = n_blocks / TILE_BLOCKS(block_bytes);
+  const u32 row_halves = TILE_BLOCKS(block_bytes) * block_bytes / 2;
+  const u32 begin = first * block_bytes / 2;
   for (u32 word = lane; 4 * word < n; word += 32) {
     u32 both = 0;
     UNROLL for (u32 i = 0; i < 2; ++i) {
-      const u32 half_word = 2 * word + i;
-      const u32 block = half_word / block_halves;
-      if (2 * half_word < n) {
-        const u64 tile = (row / TILE_ROWS * n_blocks + first + block) * TILE_ROWS * block_halves;
+      const u32 half_word = begin + 2 * word + i;
+      const u32 tile_of_row = half_word / row_halves;
+      if (2 * (2 * word + i) < n) {
+        const u64 tile = (row / TILE_ROWS * n_tiles + tile_of_row) * TILE_ROWS * row_halves;
         const u32 at =
-            tile_halfword(block_bytes, u32(row % TILE_ROWS), half_word - block * block_halves);
+            tile_halfword(block_bytes, u32(row % TILE_ROWS), half_word - tile_of_row * row_halves);
         both |= u32(halfwords(matrix)[tile + at]) << (16 * i);
       }
     }

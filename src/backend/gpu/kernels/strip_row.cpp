@@ -5,6 +5,7 @@
 // four chains of a row. 30 KiB of shared memory. Bound by the latency of the input for small
 // matrices, by memory for large ones.
 
+#include "backend/gpu/kernels/small_tile.h"
 #include "backend/gpu/kernels/strip_group.h"
 #include "backend/gpu/kernels/strip_sums.h"
 #include "backend/gpu/kernels/strips.h"
@@ -193,6 +194,41 @@ MULTIPLY_ROW(q4_k)
 MULTIPLY_ROW(q5_k)
 MULTIPLY_ROW(q6_k)
 
+/// The same for types with blocks of 32 weights, whose terms are more than fit for all tiles of
+/// long rows: the simdgroups have a tile each at a time. Returns result `row` of strip `place`, of
+/// a pair that of matrix `kind`, to threads that have one.
+DEVICE_FN f32 small_row(u32 type, THREAD_REF(const StripGroup) group, StripMatrix matrix,
+                        DEVICE(const u8) first, DEVICE(const u8) second, u32 teams, u32 begin,
+                        u32 end, u32 simdgroup, u32 lane, SHARED(const u32) codes,
+                        SHARED(const f32) scales, SHARED(f32) work, u32 place, u32 kind, u32 row,
+                        THREAD_REF(StripItem) item, THREAD_REF(StripTile) tile) {
+  f32 sum = 0.0f;
+  for (u32 first_unit = 0; first_unit < group.n_units; first_unit += STRIP_SIMDGROUPS) {
+    if (first_unit != 0u) {
+      group_barrier();  // what tiles said has been used
+    }
+    const u32 end_unit = min_u32(first_unit + STRIP_SIMDGROUPS, group.n_units);
+    if (item.strip < end && item.unit < end_unit) {
+      const u32 block = item_block(item, group);
+      item = next_item(item, teams, simdgroup, group.n_units);
+      SmallProduct product;
+      small_multiply(type, tile, item.strip < group.end,
+                     (is_second(item, group) ? second : first) + item_tile(item, group, matrix),
+                     codes + block * STRIP_BLOCK_WORDS, lane, product);
+      store_small_terms(product, lane, work + simdgroup * SMALL_TERMS);
+    }
+    group_barrier();
+    const u32 begin_sum = max_u32(kind * group.n_blocks, first_unit);
+    const u32 end_sum = min_u32((kind + 1) * group.n_blocks, end_unit);
+    if (place < end - begin && begin_sum < end_sum) {
+      sum = add_small_terms(work + (place * group.n_units + begin_sum - first_unit) * SMALL_TERMS,
+                            row, scales + (begin_sum - kind * group.n_blocks) * SMALL_RUNS,
+                            end_sum - begin_sum, sum);
+    }
+  }
+  return sum;
+}
+
 /// What a convolution takes of a channel beside its newest value.
 struct RowConv {
   f32 weights[STRIP_TAPS];
@@ -267,7 +303,7 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
   if (is_float) {
     load_row_chunks(p, weight, group.begin * STRIP_FLOAT_ROWS, n_out, 0, k_thread.x, tile);
   } else if (item.strip < group.end) {
-    tile_load(type, (is_second(item, group) ? weight1 : weight) + item_tile(item, group, matrix),
+    load_tile(type, (is_second(item, group) ? weight1 : weight) + item_tile(item, group, matrix),
               k_lane, tile);
   }
   const bool has_input = k_simdgroup < group.n_blocks;
@@ -326,6 +362,8 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
 
   SHARED(u32) codes = as_words(pool);
   SHARED(i32) sums = as_integers(pool) + STRIP_MAX_BLOCKS * STRIP_BLOCK_WORDS;
+  const bool is_small = STRIP_IS_SMALL(type);
+  SHARED(f32) small_scales = pool + STRIP_MAX_BLOCKS * STRIP_BLOCK_WORDS;  // instead of sums
   for (u32 block = k_simdgroup; block < group.n_blocks; block += STRIP_SIMDGROUPS) {
     RowValues values = input;
     if (block != k_simdgroup) {
@@ -335,8 +373,9 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
         values = normed(values, factor, load_values(norm + at));
       }
     }
-    quantize_row_block(values.low, values.high, k_lane, codes + block * STRIP_BLOCK_WORDS,
-                       sums + block * ROW_SUMS, scales + block);
+    quantize_for(type, values.low, values.high, k_lane, codes + block * STRIP_BLOCK_WORDS,
+                 sums + block * ROW_SUMS,
+                 is_small ? small_scales + block * SMALL_RUNS : scales + block);
   }
   group_barrier();
 
@@ -344,8 +383,9 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
   const u32 place = k_thread.x / (is_pair ? 2 * STRIP_ROWS : STRIP_ROWS);
   const u32 kind = is_pair ? k_thread.x / STRIP_ROWS % 2 : 0u;
   const bool has_residual = p.has_residual != 0u && group.part == 0u;
-  for (u32 strip = group.begin; strip < group.end; strip += p.round_strips) {
-    const u32 end = min_u32(strip + p.round_strips, group.end);
+  const u32 round_strips = is_small ? teams : p.round_strips;
+  for (u32 strip = group.begin; strip < group.end; strip += round_strips) {
+    const u32 end = min_u32(strip + round_strips, group.end);
     const u32 output = (strip + place) * STRIP_ROWS + k_thread.x % STRIP_ROWS;
     const bool is_stored = place < end - strip && kind == 0u && output < n_out;
     // What the results wait for, asked for early.
@@ -365,7 +405,12 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
     if (is_stored && p.has_row_gate != 0u) {
       gate = row_gate[0];
     }
-    if (type == STRIP_Q4_K) {
+    f32 result = 0.0f;
+    if (is_small) {
+      result =
+          small_row(type, group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane,
+                    codes, small_scales, work, place, kind, k_thread.x % STRIP_ROWS, item, tile);
+    } else if (type == STRIP_Q4_K) {
       q4_k_row(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes, sums,
                scales, work, item, tile);
     } else if (type == STRIP_Q5_K) {
@@ -375,9 +420,10 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
       q6_k_row(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes, sums,
                scales, work, item, tile);
     }
-    group_barrier();
-    f32 result = 0.0f;
-    if (place < end - strip) {
+    if (!is_small) {
+      group_barrier();
+    }
+    if (place < end - strip && !is_small) {
       result = sum_row_terms(work + ((place * group.n_units + kind * group.n_blocks) * ROW_TERMS +
                                      4 * (k_thread.x % STRIP_ROWS)),
                              group.n_blocks, type != STRIP_Q6_K);

@@ -2,11 +2,12 @@
 // simdgroups take turns with the blocks of 16 rows by 256 weights that strips consist of; each has
 // the next block in registers while it multiplies one. What blocks say goes to shared memory, where
 // a thread per result adds it up in order of k. Of floats, 512 threads bring chunks of eight rows
-// to shared memory, and a lane has each of the four chains of a row. 28 KiB of shared memory. Bound
+// to shared memory, and a lane has each of the four chains of a row. 30 KiB of shared memory. Bound
 // by the latency of the input for small matrices, by memory for large ones.
 
 #include "backend/gpu/kernels/strips.h"
 
+#include "backend/gpu/kernels/small_strips.h"
 #include "backend/gpu/kernels/strip_group.h"
 #include "backend/gpu/kernels/strip_sums.h"
 
@@ -41,10 +42,11 @@ DEVICE_FN void norm_rows(PARAMS(StripParams) p, DEVICE(const f32) x, u32 n_rows,
 }
 
 /// Rows become `codes` [rows][strip_row_words], `digits` [rows][blocks][STRIP_DIGIT_BYTES] and
-/// `scales` [rows][blocks].
-DEVICE_FN void quantize_rows(PARAMS(StripParams) p, DEVICE(const f32) x, DEVICE(const f32) norm,
-                             SHARED(const f32) inverses, u32 n_blocks, u32 n_rows, u32 simdgroup,
-                             u32 lane, SHARED(u32) codes, SHARED(u8) digits, SHARED(f32) scales) {
+/// `scales` [rows][blocks]; with is_small as small_strips() takes them, without digits.
+DEVICE_FN void quantize_rows(PARAMS(StripParams) p, bool is_small, DEVICE(const f32) x,
+                             DEVICE(const f32) norm, SHARED(const f32) inverses, u32 n_blocks,
+                             u32 n_rows, u32 simdgroup, u32 lane, SHARED(u32) codes,
+                             SHARED(u8) digits, SHARED(f32) scales) {
   const u32 teams = max_u32(STRIP_SIMDGROUPS / n_blocks, 1u);
   StripItem item = first_item(0, teams, simdgroup, n_blocks);
   while (item.strip < n_rows) {  // a row
@@ -58,9 +60,17 @@ DEVICE_FN void quantize_rows(PARAMS(StripParams) p, DEVICE(const f32) x, DEVICE(
       high = high * inverse * load4(norm + in_row + 4);
     }
     const u32 block = item.strip * n_blocks + item.unit;
-    quantize_block(low, high, lane,
-                   codes + (item.strip * strip_row_words(n_blocks) + item.unit * STRIP_BLOCK_WORDS),
-                   digits + block * STRIP_DIGIT_BYTES, scales + block);
+    if (is_small) {
+      quantize_small_block(
+          low, high, lane,
+          codes + (item.strip * small_row_words(n_blocks) + item.unit * STRIP_BLOCK_WORDS),
+          scales + (item.unit * SMALL_RUNS * n_rows + item.strip), n_rows);
+    } else {
+      quantize_block(
+          low, high, lane,
+          codes + (item.strip * strip_row_words(n_blocks) + item.unit * STRIP_BLOCK_WORDS),
+          digits + block * STRIP_DIGIT_BYTES, scales + block);
+    }
     item = next_item(item, teams, simdgroup, n_blocks);
   }
 }
@@ -279,7 +289,7 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
   SHARED_ARRAY(f32, work, STRIP_WORK);
   SHARED_ARRAY(u32, codes, (STRIP_MAX_BLOCKS * STRIP_BLOCK_WORDS + STRIP_MAX_ROWS * STRIP_ROW_GAP));
   SHARED_ARRAY(u8, digits, (STRIP_MAX_BLOCKS * STRIP_DIGIT_BYTES));
-  SHARED_ARRAY(f32, scales, STRIP_MAX_BLOCKS);
+  SHARED_ARRAY(f32, scales, (STRIP_MAX_BLOCKS * SMALL_RUNS));
   SHARED_ARRAY(f32, inverses, STRIP_MAX_ROWS);
   const StripGroup group = strip_group(p, k_group.x);
   const u32 type = p.type[group.part];
@@ -322,12 +332,14 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
     return;
   }
 
-  const u32 teams = max_u32(STRIP_SIMDGROUPS / group.n_units, 1u);
+  const bool is_small = STRIP_IS_SMALL(type);
+  const u32 n_units = is_small ? group.n_blocks : group.n_units;
+  const u32 teams = max_u32(STRIP_SIMDGROUPS / n_units, 1u);
   const StripMatrix matrix = strip_matrix(type, group.n_blocks);
-  StripItem item = first_item(group.begin, teams, k_simdgroup, group.n_units);
+  StripItem item = first_item(group.begin, teams, k_simdgroup, n_units);
   StripTile tile;
   if (item.strip < group.end) {
-    tile_load(type, (is_second(item, group) ? weight1 : weight) + item_tile(item, group, matrix),
+    load_tile(type, (is_second(item, group) ? weight1 : weight) + item_tile(item, group, matrix),
               k_lane, tile);
   }
   wait_for_kernel_before();
@@ -339,10 +351,15 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
   if (p.has_norm != 0u) {
     norm_rows(p, x_rows, n_rows, work, inverses, k_thread.x);
   }
-  quantize_rows(p, x_rows, norm, inverses, group.n_blocks, n_rows, k_simdgroup, k_lane, codes,
-                digits, scales);
+  quantize_rows(p, is_small, x_rows, norm, inverses, group.n_blocks, n_rows, k_simdgroup, k_lane,
+                codes, digits, scales);
   group_barrier();
 
+  if (is_small) {
+    small_strips(p, type, group, weight, weight1, first_step_row, n_rows, k_simdgroup, k_lane,
+                 codes, scales, work, row_gate, residual, y, tile);
+    return;
+  }
   const u32 block_floats = STRIP_BLOCK_FLOATS(n_rows);
   for (u32 strip = group.begin; strip < group.end; strip += p.round_strips) {
     const u32 end = min_u32(strip + p.round_strips, group.end);

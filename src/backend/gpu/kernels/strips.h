@@ -19,6 +19,11 @@ namespace hearth::backend::gpu {
 #define STRIP_Q5_K 1
 #define STRIP_Q6_K 2
 #define STRIP_F32 3
+#define STRIP_Q8_0 4
+#define STRIP_Q4_0 5
+#define STRIP_IQ4_NL 6
+/// Whether it is of blocks of 32 weights (kernels/small_tile.h).
+#define STRIP_IS_SMALL(type) ((type) >= STRIP_Q8_0)
 
 // Rows of a matrix in a strip.
 #define STRIP_ROWS 16
@@ -29,6 +34,16 @@ namespace hearth::backend::gpu {
 /// Floats of work that what blocks of one strip say takes before it is added up.
 #define STRIP_WORK 3072
 #define STRIP_BLOCK_FLOATS(n_rows) (32 * (n_rows) + 32)
+
+/// Floats of what a tile says of one row: of four numbers for each of 16 results, or eight sums and
+/// as many scales in half the space.
+#define ROW_TERMS 64
+#define SMALL_TERMS 192
+#define STRIP_ROW_TERMS(type) (STRIP_IS_SMALL(type) ? SMALL_TERMS : ROW_TERMS)
+
+/// Types with blocks of 32 weights, several rows of the step: chains pass from one simdgroup to the
+/// next through work, of each tile but the first of a row twice so many floats.
+#define SMALL_LINK_FLOATS(n_rows) (32 * (((n_rows) + 1) / 2))
 
 /// strip_projection, for steps of several rows, and strip_row, for steps of one.
 /// Up to four matrices multiply one input, normed as a whole row with has_norm; with is_pair the

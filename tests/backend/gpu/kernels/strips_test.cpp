@@ -154,23 +154,25 @@ TEST_P(GpuStrips, GatesByRowThenAddsTheResidual) {
   }
 }
 
-TEST_P(GpuStrips, MultipliesARowLongerThanItsParts) {
-  if (GetParam().name == "F32" || GetParam().name == "Mixed") {
+TEST_P(GpuStrips, MultipliesRowsLongerThanTheirParts) {
+  if (std::ranges::count(GetParam().types, "F32") != 0) {
     GTEST_SKIP() << "rows of floats are shorter";
   }
-  const auto norm = add_norm(4608);
-  const auto matrix = add_matrix(n_outs[0], 4608);
-  const Matrix x = random_matrix(1, 4608, 4);
-  StripParams params = params_of(4608);
-  params.n_out[0] = static_cast<u32>(n_outs[0]);
-  const Matrix product = op(graph::MatMul{matrix, {}}, {x});
-  expect_bits(run(params, x, {.matrices = {matrix}})[0], product.data);
-  const Matrix normed = op(graph::RmsNorm{norm, eps}, {x});
-  params.has_norm = 1;
-  params.eps = eps;
-  expect_bits(
-      run(params, x, {.norm = values<float>(weights_.bytes(norm)), .matrices = {matrix}})[0],
-      op(graph::MatMul{matrix, {}}, {normed}).data);
+  for (const std::int64_t rows : {std::int64_t{1}, n_rows}) {
+    const auto norm = add_norm(4608);
+    const auto matrix = add_matrix(n_outs[0], 4608);
+    const Matrix x = random_matrix(rows, 4608, 4);
+    StripParams params = params_of(4608);
+    params.n_out[0] = static_cast<u32>(n_outs[0]);
+    const Matrix product = op(graph::MatMul{matrix, {}}, {x});
+    expect_bits(run(params, x, {.matrices = {matrix}})[0], product.data);
+    const Matrix normed = op(graph::RmsNorm{norm, eps}, {x});
+    params.has_norm = 1;
+    params.eps = eps;
+    expect_bits(
+        run(params, x, {.norm = values<float>(weights_.bytes(norm)), .matrices = {matrix}})[0],
+        op(graph::MatMul{matrix, {}}, {normed}).data);
+  }
 }
 
 TEST_P(GpuStrips, ConvolvesWhatComesOfTheFirstMatrix) {
@@ -244,16 +246,22 @@ TEST_P(GpuStripPair, MultipliesGateAndUp) {
 constexpr StripTypes q4_k{"Q4_K", {"Q4_K", "Q4_K", "Q4_K", "Q4_K"}};
 constexpr StripTypes q5_k{"Q5_K", {"Q5_K", "Q5_K", "Q5_K", "Q5_K"}};
 constexpr StripTypes q6_k{"Q6_K", {"Q6_K", "Q6_K", "Q6_K", "Q6_K"}};
+constexpr StripTypes q8_0{"Q8_0", {"Q8_0", "Q8_0", "Q8_0", "Q8_0"}};
+constexpr StripTypes q4_0{"Q4_0", {"Q4_0", "IQ4_NL", "Q4_0", "IQ4_NL"}};
 constexpr StripTypes f32_alone{"F32", {"F32", "F32", "F32", "F32"}};
 constexpr StripTypes mixed{"Mixed", {"Q6_K", "F32", "Q4_K", "F32"}};
+constexpr StripTypes mixed_sizes{"MixedSizes", {"Q8_0", "F32", "Q6_K", "Q4_0"}};
 
 std::string name_of_strips(const testing::TestParamInfo<StripTypes>& info) {
   return std::string(info.param.name);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, GpuStrips, testing::Values(q4_k, q5_k, q6_k, mixed, f32_alone),
+INSTANTIATE_TEST_SUITE_P(Types, GpuStrips,
+                         testing::Values(q4_k, q5_k, q6_k, q8_0, q4_0, mixed, mixed_sizes,
+                                         f32_alone),
                          name_of_strips);
-INSTANTIATE_TEST_SUITE_P(Types, GpuStripPair, testing::Values(q4_k, q5_k, q6_k), name_of_strips);
+INSTANTIATE_TEST_SUITE_P(Types, GpuStripPair, testing::Values(q4_k, q5_k, q6_k, q8_0, q4_0),
+                         name_of_strips);
 
 }  // namespace
 }  // namespace hearth::backend::gpu

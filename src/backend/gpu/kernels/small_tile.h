@@ -1,0 +1,277 @@
+#pragma once
+/// Tiles of types with a scale for every 32 weights (kernels/weight_tiles.h), as a simdgroup holds
+/// them in registers. A run of 32 codes is one product of tiles, of which lane 4 g + q has words q
+/// and q + 4 of rows g and g + 8. Types of four bits say which of sixteen bytes a code is.
+
+#include "backend/gpu/kernels/small_blocks.h"
+#include "backend/gpu/kernels/strip_sums.h"
+
+namespace hearth::backend::gpu {
+
+// A StripTile has the pieces of Q8_0 in `pieces`, `heads` and `bits`, those of four bits in
+// `pieces`; in factor[r] both scales of runs 2 q and 2 q + 1 of row g + 8 r.
+
+#define SMALL_RUNS 8  // of a tile
+
+// Blocks of codes in shared memory: words q and q + 4 of each run of 32 lie together. After the
+// blocks of a row a gap, so that rows meet different banks.
+#define SMALL_ROW_GAP 8
+
+/// Piece i of eight.
+DEVICE_FN u32x4 small_piece(THREAD_REF(const StripTile) tile, u32 i) {
+  return i < 4u ? tile.pieces[i % 4] : (i < 6u ? tile.heads[i % 2] : tile.bits[i % 2]);
+}
+
+DEVICE_FN void load_small_piece(DEVICE(const u8) tile, u32 i, u32 lane, THREAD_REF(StripTile) to) {
+  const u32x4 piece =
+      load4(words(tile) + ((TILE_HEAD_BYTES + i * TILE_PIECE_BYTES) / 4 + 4 * lane));
+  if (i < 4u) {
+    to.pieces[i % 4] = piece;
+  } else if (i < 6u) {
+    to.heads[i % 2] = piece;
+  } else {
+    to.bits[i % 2] = piece;
+  }
+}
+
+DEVICE_FN void load_small_scales(DEVICE(const u8) tile, u32 lane, THREAD_REF(StripTile) to) {
+  to.factor[0] = words(tile)[lane];
+  to.factor[1] = words(tile)[32 + lane];
+}
+
+DEVICE_FN u32 small_pieces(u32 type) {
+  return type == STRIP_Q8_0 ? 8u : 4u;
+}
+
+DEVICE_FN void small_tile_load(u32 type, DEVICE(const u8) tile, u32 lane,
+                               THREAD_REF(StripTile) to) {
+  UNROLL for (u32 i = 0; i < 8; ++i) {
+    if (i < small_pieces(type)) {
+      load_small_piece(tile, i, lane, to);
+    }
+  }
+  load_small_scales(tile, lane, to);
+}
+
+/// The bytes that codes of four bits stand for.
+DEVICE_FN u32x4 small_levels(u32 type) {
+  const u32x4 numbers = {0xfbfaf9f8u, 0xfffefdfcu, 0x03020100u, 0x07060504u};  // -8 ... 7
+  const u32x4 levels = iq4_levels();
+  return type == STRIP_Q4_0 ? numbers : levels;
+}
+
+/// format_run: run i of signed bytes, in the order of an integer tile's words; `levels` are those
+/// of small_levels().
+DEVICE_FN u32x4 q8_0_run(THREAD_REF(const StripTile) tile, u32 i, u32x4) {
+  return small_piece(tile, i);
+}
+DEVICE_FN u32x4 four_bits_run(THREAD_REF(const StripTile) tile, u32 i, u32x4 levels) {
+  const u32x4 both = tile.pieces[i / 2];
+  u32 low[2];
+  u32 high[2];
+  look_up_nibbles(i % 2 == 0u ? both.x : both.z, levels, low[0], high[0]);
+  look_up_nibbles(i % 2 == 0u ? both.y : both.w, levels, low[1], high[1]);
+  const u32x4 run = {low[0], low[1], high[0], high[1]};
+  return run;
+}
+
+/// Whether a run is the last of its piece, and that piece.
+#define q8_0_ends_piece(i) true
+#define q8_0_piece_of(i) (i)
+#define four_bits_ends_piece(i) ((i) % 2 == 1u)
+#define four_bits_piece_of(i) ((i) / 2)
+
+/// The first of two scales, and the second.
+DEVICE_FN f32 first_scale(u32 both) {
+  return to_f32(f16_of_bits(both & 0xffffu));
+}
+DEVICE_FN f32 second_scale(u32 both) {
+  return to_f32(f16_of_bits(both >> 16));
+}
+
+/// 256 values, eight neighbours in each lane, become a block of codes and eight scales.
+DEVICE_FN void quantize_small_block(f32x4 low, f32x4 high, u32 lane, SHARED(u32) codes,
+                                    SHARED(f32) scales, u32 scale_stride) {
+  const f32 values[LANE_VALUES] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+  u32 magnitude = 0;
+  UNROLL for (u32 i = 0; i < LANE_VALUES; ++i) {
+    magnitude = max_u32(magnitude, bits_of_f32(values[i]) & 0x7fffffffu);
+  }
+  magnitude = max_u32(magnitude, shuffle_xor(magnitude, 1));
+  magnitude = max_u32(magnitude, shuffle_xor(magnitude, 2));
+  const BlockScale factors = block_scale(magnitude);
+  u32 packed[2] = {0, 0};
+  if (factors.inverse != 0.0f) {  // 0 * NaN is no code
+    u32 bits[LANE_VALUES];
+    UNROLL for (u32 i = 0; i < LANE_VALUES; ++i) {
+      bits[i] = code_bits(values[i], factors.inverse);
+    }
+    packed[0] = pack_low_bytes(bits[0], bits[1], bits[2], bits[3]);
+    packed[1] = pack_low_bytes(bits[4], bits[5], bits[6], bits[7]);
+  }
+  // Words 2 (lane % 4) and the next of run lane / 4.
+  const u32 at = 8 * (lane / 4) + 4 * (lane % 2) + lane % 4 / 2;
+  codes[at] = packed[0];
+  codes[at + 2] = packed[1];
+  if (lane % 4 == 0u) {
+    scales[lane / 4 * scale_stride] = factors.scale;
+  }
+}
+
+/// Words q and q + 4 of run i of a block of codes.
+DEVICE_FN u32x2 small_run_words(SHARED(const u32) codes, u32 i, u32 lane) {
+  return load2(codes + (8 * i + 2 * (lane % 4)));
+}
+
+// A single row: column c of the sums gets run c alone, so lane 4 g + q of rows g and g + 8 has the
+// sums of runs 2 q and 2 q + 1.
+
+/// What a tile says of a row: in the order of sums of a tile.
+struct SmallProduct {
+  i32 sums[4];
+  u32 scales[2];  // of rows g and g + 8, as a StripTile has them
+};
+
+/// format_small_multiply: with has_next, each part of the tile makes room for that of the tile at
+/// `next` as it has been used.
+#define SMALL_ROW_MULTIPLY(format)                                                                 \
+  DEVICE_FN void format##_small_multiply(u32 type, THREAD_REF(StripTile) tile, bool has_next,      \
+                                         DEVICE(const u8) next, SHARED(const u32) codes, u32 lane, \
+                                         THREAD_REF(SmallProduct) product) {                       \
+    const u32x4 levels = small_levels(type);                                                       \
+    const u32x2 mine = small_run_words(codes, lane / 4, lane);                                     \
+    UNROLL for (u32 j = 0; j < 4; ++j) {                                                           \
+      product.sums[j] = 0;                                                                         \
+    }                                                                                              \
+    UNROLL for (u32 i = 0; i < SMALL_RUNS; ++i) {                                                  \
+      const u32x2 x = words_if(lane / 4 == i, mine);                                               \
+      const u32x4 run = format##_run(tile, i, levels);                                             \
+      if (has_next && format##_ends_piece(i)) {                                                    \
+        load_small_piece(next, format##_piece_of(i), lane, tile);                                  \
+      }                                                                                            \
+      add_tile_product_i8(product.sums, run, x.x, x.y, lane);                                      \
+    }                                                                                              \
+    product.scales[0] = tile.factor[0];                                                            \
+    product.scales[1] = tile.factor[1];                                                            \
+    if (has_next) {                                                                                \
+      load_small_scales(next, lane, tile);                                                         \
+    }                                                                                              \
+  }
+
+SMALL_ROW_MULTIPLY(q8_0)
+SMALL_ROW_MULTIPLY(four_bits)
+
+DEVICE_FN void small_multiply(u32 type, THREAD_REF(StripTile) tile, bool has_next,
+                              DEVICE(const u8) next, SHARED(const u32) codes, u32 lane,
+                              THREAD_REF(SmallProduct) product) {
+  if (type == STRIP_Q8_0) {
+    q8_0_small_multiply(type, tile, has_next, next, codes, lane, product);
+  } else {
+    four_bits_small_multiply(type, tile, has_next, next, codes, lane, product);
+  }
+}
+
+/// Puts what a tile says into `terms`: sums [16 rows][8 runs], then scales likewise, of half the
+/// size.
+DEVICE_FN void store_small_terms(THREAD_REF(const SmallProduct) product, u32 lane,
+                                 SHARED(f32) terms) {
+  SHARED(f32) sums = terms + 2 * lane;
+  SHARED(u32) scales = as_words(terms) + 16 * SMALL_RUNS + lane;
+  UNROLL for (u32 r = 0; r < 2; ++r) {
+    store2(sums + 8 * SMALL_RUNS * r, f32(product.sums[2 * r]), f32(product.sums[2 * r + 1]));
+    scales[32 * r] = product.scales[r];
+  }
+}
+
+/// What a tile says of one result, and the scales of the codes.
+struct SmallTerms {
+  f32x4 sums[2];
+  f32x4 x_scales[2];
+  u32x4 scales;
+};
+
+DEVICE_FN SmallTerms load_small_terms(SHARED(f32) terms, u32 row, SHARED(const f32) x_scales) {
+  SmallTerms result;
+  UNROLL for (u32 i = 0; i < 2; ++i) {
+    result.sums[i] = load4(terms + (SMALL_RUNS * row + 4 * i));
+    result.x_scales[i] = load4(x_scales + 4 * i);
+  }
+  SHARED(const u32) scales = as_words(terms) + (16 * SMALL_RUNS + 4 * row);
+  result.scales = load4(scales);
+  return result;
+}
+
+/// Two links of a chain.
+DEVICE_FN f32 add_two_runs(u32 scales, f32 x_scale0, f32 x_scale1, f32 sum0, f32 sum1, f32 sum) {
+  const f32 first = first_scale(scales) * x_scale0;
+  const f32 second = second_scale(scales) * x_scale1;
+  return fma_f32(second, sum1, fma_f32(first, sum0, sum));
+}
+
+/// Goes on with one result: the terms of n tiles from `terms` on, in order, with the scales of the
+/// codes from `x_scales` on.
+DEVICE_FN f32 add_small_terms(SHARED(f32) terms, u32 row, SHARED(const f32) x_scales, u32 n,
+                              f32 sum) {
+  SmallTerms now = load_small_terms(terms, row, x_scales);
+  for (u32 i = 1; i <= n; ++i) {
+    const u32 ahead = i < n ? i : 0u;
+    const SmallTerms next =
+        load_small_terms(terms + ahead * SMALL_TERMS, row, x_scales + ahead * SMALL_RUNS);
+    sum = add_two_runs(now.scales.x, now.x_scales[0].x, now.x_scales[0].y, now.sums[0].x,
+                       now.sums[0].y, sum);
+    sum = add_two_runs(now.scales.y, now.x_scales[0].z, now.x_scales[0].w, now.sums[0].z,
+                       now.sums[0].w, sum);
+    sum = add_two_runs(now.scales.z, now.x_scales[1].x, now.x_scales[1].y, now.sums[1].x,
+                       now.sums[1].y, sum);
+    sum = add_two_runs(now.scales.w, now.x_scales[1].z, now.x_scales[1].w, now.sums[1].z,
+                       now.sums[1].w, sum);
+    now = next;
+  }
+  return sum;
+}
+
+// Tiles of any type.
+
+DEVICE_FN void load_tile(u32 type, DEVICE(const u8) tile, u32 lane, THREAD_REF(StripTile) to) {
+  if (STRIP_IS_SMALL(type)) {
+    small_tile_load(type, tile, lane, to);
+  } else {
+    tile_load(type, tile, lane, to);
+  }
+}
+
+/// What a tile says of a row, without a next tile, goes to `terms`; codes, their sums and scales
+/// are those of quantize_for().
+DEVICE_FN void multiply_for(u32 type, THREAD_REF(StripTile) tile, DEVICE(const u8) matrix,
+                            SHARED(const u32) codes, SHARED(const i32) sums,
+                            SHARED(const f32) scales, u32 lane, SHARED(f32) terms) {
+  if (STRIP_IS_SMALL(type)) {
+    SmallProduct product;
+    small_multiply(type, tile, false, matrix, codes, lane, product);
+    store_small_terms(product, lane, terms);
+  } else {
+    RowProduct product;
+    row_multiply(type, tile, matrix, codes, sums, lane, product);
+    store_row_terms(product, scales[0], lane, terms);
+  }
+}
+
+/// 256 values as a type needs them: 64 words of codes, ROW_SUMS sums or none, a scale or
+/// SMALL_RUNS of them.
+DEVICE_FN void quantize_for(u32 type, f32x4 low, f32x4 high, u32 lane, SHARED(u32) codes,
+                            SHARED(i32) sums, SHARED(f32) scales) {
+  if (STRIP_IS_SMALL(type)) {
+    quantize_small_block(low, high, lane, codes, scales, 1);
+  } else {
+    quantize_row_block(low, high, lane, codes, sums, scales);
+  }
+}
+
+/// One result of a strip's row: terms of n tiles, with the scales of n blocks of codes that begin
+/// SMALL_RUNS apart.
+DEVICE_FN f32 sum_terms_of(u32 type, SHARED(f32) terms, u32 row, SHARED(const f32) scales, u32 n) {
+  return STRIP_IS_SMALL(type) ? add_small_terms(terms, row, scales, n, 0.0f)
+                              : sum_row_terms(terms + 4 * row, n, type != STRIP_Q6_K);
+}
+
+}  // namespace hearth::backend::gpu
