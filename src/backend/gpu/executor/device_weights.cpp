@@ -5,6 +5,7 @@
 
 #include "backend/gpu/executor/tiled_types.h"
 #include "backend/gpu/kernels/weight_tiles.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "quant/registry.h"
 

@@ -143,6 +143,16 @@ void add_conv(const StripConv* conv, StripParams& params, std::vector<BufferPart
                                  step.state_before, step.state_after, caches.ring(conv->op.layer)});
 }
 
+bool is_small(const MatrixProduct& product, const Recorder& recorder) {
+  return STRIP_IS_SMALL(*strip_type(product.weight, recorder));
+}
+
+KernelId kernel_for_row(std::span<const MatrixProduct> products, const Recorder& recorder) {
+  const bool has_small = std::ranges::any_of(
+      products, [&](const MatrixProduct& product) { return is_small(product, recorder); });
+  return has_small ? KernelId::strip_row_small : KernelId::strip_row;
+}
+
 /// `products` in the order of the kernel's weights, `n_outputs` of which have strips of their own.
 void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, StripParams params,
               MatrixInput& input, Recorder& recorder, const StripConv* conv = nullptr) {
@@ -187,8 +197,8 @@ void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, St
   if (is_row) {
     add_conv(conv, params, buffers, recorder);
   }
-  recorder.dispatch(is_row ? KernelId::strip_row : KernelId::strip_projection, std::move(buffers),
-                    params, {n_groups, row_groups}, STRIP_THREADS);
+  recorder.dispatch(is_row ? kernel_for_row(products, recorder) : KernelId::strip_projection,
+                    std::move(buffers), params, {n_groups, row_groups}, STRIP_THREADS);
 }
 
 }  // namespace
@@ -223,7 +233,22 @@ bool takes_conv(const MatrixProduct& product, const graph::CausalConv& conv,
 void record_strips(std::span<const MatrixProduct> products, MatrixInput& input, Recorder& recorder,
                    const StripConv* conv) {
   HEARTH_ASSERT(products.size() <= STRIP_PARTS);
-  dispatch(products, products.size(), {}, input, recorder, conv);
+  // A row's kernels are for blocks of one size; floats go with any.
+  const auto is_float = [&](const MatrixProduct& product) {
+    return type_of(product, recorder) == DType::f32;
+  };
+  const auto first = std::ranges::find_if_not(products, is_float);
+  std::vector<MatrixProduct> with_first;
+  std::vector<MatrixProduct> others;
+  for (const MatrixProduct& product : products) {
+    const bool goes_with_first = recorder.rows(input.value()) > 1 || is_float(product) ||
+                                 is_small(product, recorder) == is_small(*first, recorder);
+    (goes_with_first ? with_first : others).push_back(product);
+  }
+  dispatch(with_first, with_first.size(), {}, input, recorder, conv);
+  if (!others.empty()) {
+    dispatch(others, others.size(), {}, input, recorder);
+  }
 }
 
 void record_strip_pair(const MatrixProduct& gate, const MatrixProduct& up,

@@ -77,6 +77,7 @@
   X(store_rows_f32)           \
   X(strip_projection)         \
   X(strip_row)                \
+  X(strip_row_small)          \
   X(tile_product_iq4_nl)      \
   X(tile_product_q4_0)        \
   X(tile_product_q4_k)        \

@@ -230,6 +230,54 @@ DEVICE_FN f32 add_small_terms(SHARED(f32) terms, u32 row, SHARED(const f32) x_sc
   return sum;
 }
 
+// A row whose strips are many: a simdgroup has strips of its own and goes on with chains in
+// registers. Every column of the sums gets every run, so lane 4 g + q has all sums of rows g and g
+// + 8, of which it goes on with row g + 8 (q % 2).
+
+/// The scales of the lane's row.
+DEVICE_FN u32x4 load_own_scales(DEVICE(const u8) tile, u32 lane) {
+  return load4(words(tile) + 4 * (lane / 4 + 8 * (lane % 2)));
+}
+
+/// format_own_multiply: a tile, of which the lane has `scales`, goes into the chain of the lane's
+/// row. Parts make room as in format_small_multiply.
+#define SMALL_OWN_MULTIPLY(format)                                                        \
+  DEVICE_FN f32 format##_own_multiply(u32 type, THREAD_REF(StripTile) tile,               \
+                                      THREAD_REF(u32x4) scales, bool has_next,            \
+                                      DEVICE(const u8) next, SHARED(const u32) codes,     \
+                                      SHARED(const f32) x_scales, u32 lane, f32 before) { \
+    const u32x4 levels = small_levels(type);                                              \
+    f32 sum = before;                                                                     \
+    UNROLL for (u32 i = 0; i < SMALL_RUNS; ++i) {                                         \
+      const u32x2 x = small_run_words(codes, i, lane);                                    \
+      const u32x4 run = format##_run(tile, i, levels);                                    \
+      if (has_next && format##_ends_piece(i)) {                                           \
+        load_small_piece(next, format##_piece_of(i), lane, tile);                         \
+      }                                                                                   \
+      i32 sums[4] = {0, 0, 0, 0};                                                         \
+      add_tile_product_i8(sums, run, x.x, x.y, lane);                                     \
+      const u32 both = word_of(scales, i / 2);                                            \
+      const f32 scale = i % 2 == 0u ? first_scale(both) : second_scale(both);             \
+      sum = fma_f32(scale * x_scales[i], f32(lane % 2 == 0u ? sums[0] : sums[2]), sum);   \
+    }                                                                                     \
+    if (has_next) {                                                                       \
+      scales = load_own_scales(next, lane);                                               \
+    }                                                                                     \
+    return sum;                                                                           \
+  }
+
+SMALL_OWN_MULTIPLY(q8_0)
+SMALL_OWN_MULTIPLY(four_bits)
+
+DEVICE_FN f32 own_multiply(u32 type, THREAD_REF(StripTile) tile, THREAD_REF(u32x4) scales,
+                           bool has_next, DEVICE(const u8) next, SHARED(const u32) codes,
+                           SHARED(const f32) x_scales, u32 lane, f32 before) {
+  if (type == STRIP_Q8_0) {
+    return q8_0_own_multiply(type, tile, scales, has_next, next, codes, x_scales, lane, before);
+  }
+  return four_bits_own_multiply(type, tile, scales, has_next, next, codes, x_scales, lane, before);
+}
+
 // Tiles of any type.
 
 DEVICE_FN void load_tile(u32 type, DEVICE(const u8) tile, u32 lane, THREAD_REF(StripTile) to) {

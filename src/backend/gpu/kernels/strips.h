@@ -45,12 +45,13 @@ namespace hearth::backend::gpu {
 /// next through work, of each tile but the first of a row twice so many floats.
 #define SMALL_LINK_FLOATS(n_rows) (32 * (((n_rows) + 1) / 2))
 
-/// strip_projection, for steps of several rows, and strip_row, for steps of one.
+/// strip_projection, for steps of several rows, and for steps of one strip_row, for types with
+/// blocks of 256 weights, and strip_row_small, for those with blocks of 32; each also for floats.
 /// Up to four matrices multiply one input, normed as a whole row with has_norm; with is_pair the
 /// first two, of one type, are gate and up, and y0 = activation(gate) * up. A strip is 16 rows of a
 /// matrix, of a pair 16 of both, of floats 8.
 /// Buffers: counts, x f32 [rows, n], norm f32 [n], row_gate f32 [rows], residual f32 [rows, n_out],
-/// weight0 ... weight3 (tiles, or floats), y0 ... y3 f32 [rows, n_out]; of strip_row also
+/// weight0 ... weight3 (tiles, or floats), y0 ... y3 f32 [rows, n_out]; for one row also
 /// conv_weight, positions, state_before, state_after and rings as of causal_conv_f32, of which
 /// absent ones are bound as y1 is. For an absent buffer any other may be bound
 /// that is only read, or for y1 ... y3, that nobody uses.
@@ -77,7 +78,7 @@ struct StripParams {
   u32 has_row_gate;
   u32 row_activation;
   u32 has_residual;  // for y0
-  u32 has_conv;      // strip_row alone: y0 goes through a convolution of STRIP_TAPS
+  u32 has_conv;      // one row alone: y0 goes through a convolution of STRIP_TAPS
   u64 slot_stride;   // of its rings, CausalConvParams
 };
 
