@@ -147,10 +147,14 @@ bool is_small(const MatrixProduct& product, const Recorder& recorder) {
   return STRIP_IS_SMALL(*strip_type(product.weight, recorder));
 }
 
-KernelId kernel_for_row(std::span<const MatrixProduct> products, const Recorder& recorder) {
+KernelId strip_kernel(std::span<const MatrixProduct> products, bool is_row,
+                      const Recorder& recorder) {
   const bool has_small = std::ranges::any_of(
       products, [&](const MatrixProduct& product) { return is_small(product, recorder); });
-  return has_small ? KernelId::strip_row_small : KernelId::strip_row;
+  if (is_row) {
+    return has_small ? KernelId::strip_row_small : KernelId::strip_row;
+  }
+  return has_small ? KernelId::strip_projection_small : KernelId::strip_projection;
 }
 
 /// `products` in the order of the kernel's weights, `n_outputs` of which have strips of their own.
@@ -197,8 +201,8 @@ void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, St
   if (is_row) {
     add_conv(conv, params, buffers, recorder);
   }
-  recorder.dispatch(is_row ? kernel_for_row(products, recorder) : KernelId::strip_projection,
-                    std::move(buffers), params, {n_groups, row_groups}, STRIP_THREADS);
+  recorder.dispatch(strip_kernel(products, is_row, recorder), std::move(buffers), params,
+                    {n_groups, row_groups}, STRIP_THREADS);
 }
 
 }  // namespace
@@ -233,7 +237,7 @@ bool takes_conv(const MatrixProduct& product, const graph::CausalConv& conv,
 void record_strips(std::span<const MatrixProduct> products, MatrixInput& input, Recorder& recorder,
                    const StripConv* conv) {
   HEARTH_ASSERT(products.size() <= STRIP_PARTS);
-  // A row's kernels are for blocks of one size; floats go with any.
+  // Kernels are for blocks of one size; floats go with any.
   const auto is_float = [&](const MatrixProduct& product) {
     return type_of(product, recorder) == DType::f32;
   };
@@ -241,8 +245,8 @@ void record_strips(std::span<const MatrixProduct> products, MatrixInput& input, 
   std::vector<MatrixProduct> with_first;
   std::vector<MatrixProduct> others;
   for (const MatrixProduct& product : products) {
-    const bool goes_with_first = recorder.rows(input.value()) > 1 || is_float(product) ||
-                                 is_small(product, recorder) == is_small(*first, recorder);
+    const bool goes_with_first =
+        is_float(product) || is_small(product, recorder) == is_small(*first, recorder);
     (goes_with_first ? with_first : others).push_back(product);
   }
   dispatch(with_first, with_first.size(), {}, input, recorder, conv);

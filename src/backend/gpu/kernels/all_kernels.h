@@ -76,6 +76,7 @@
   X(softcap_f32)              \
   X(store_rows_f32)           \
   X(strip_projection)         \
+  X(strip_projection_small)   \
   X(strip_row)                \
   X(strip_row_small)          \
   X(tile_product_iq4_nl)      \

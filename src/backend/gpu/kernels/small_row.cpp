@@ -6,7 +6,7 @@
 // strip_row.
 
 #include "backend/gpu/kernels/row_parts.h"
-#include "backend/gpu/kernels/small_tile.h"
+#include "backend/gpu/kernels/small_strips.h"
 #include "backend/gpu/kernels/strip_group.h"
 #include "backend/gpu/kernels/strips.h"
 
@@ -93,13 +93,6 @@ DEVICE_FN f32 small_row(u32 type, THREAD_REF(const StripGroup) group, StripMatri
     }
   }
   return sum;
-}
-
-/// Whether simdgroups have strips of their own: where they would have to wait for each other more
-/// than once.
-DEVICE_FN bool owns_strips(THREAD_REF(const StripGroup) group) {
-  const u32 n_strips = group.end - group.begin;
-  return group.n_blocks % 2 == 0u && n_strips > 2u && n_strips * group.n_units > STRIP_SIMDGROUPS;
 }
 
 /// A tile, and the scales of the lane's row.

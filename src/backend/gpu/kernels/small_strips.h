@@ -1,14 +1,21 @@
 #pragma once
 /// Strips of types with blocks of 32 weights (kernels/small_tile.h) for several rows of the step.
-/// What tiles say would be too much to lie about: a chain of sums passes from one simdgroup to the
-/// next instead. Simdgroup s of a team has tile s of every strip of the team, and in step t goes on
-/// with the chains of its strip t - s; of rows of more than STRIP_SIMDGROUPS tiles also with tiles
-/// s + STRIP_SIMDGROUPS and so on.
+/// Of many strips simdgroups have some of their own. Of few, what tiles say would be too much to
+/// lie about: a chain of sums passes from one simdgroup to the next instead. Simdgroup s of a team
+/// has tile s of every strip of the team, and in step t goes on with the chains of its strip t - s;
+/// of rows of more than STRIP_SIMDGROUPS tiles also with tiles s + STRIP_SIMDGROUPS and so on.
 
 #include "backend/gpu/kernels/small_tile.h"
 #include "backend/gpu/kernels/strip_group.h"
 
 namespace hearth::backend::gpu {
+
+/// Whether simdgroups have strips of their own: where they would have to wait for each other more
+/// than once.
+DEVICE_FN bool owns_strips(THREAD_REF(const StripGroup) group) {
+  const u32 n_strips = group.end - group.begin;
+  return group.n_blocks % 2 == 0u && n_strips > 2u && n_strips * group.n_units > STRIP_SIMDGROUPS;
+}
 
 /// Words from one row of n_blocks blocks of codes to the next.
 DEVICE_FN u32 small_row_words(u32 n_blocks) {
@@ -274,6 +281,100 @@ DEVICE_FN void small_strips(PARAMS(StripParams) p, u32 type, THREAD_REF(const St
       goes_on = item.step == step;
     }
     group_barrier();  // the links are there
+  }
+}
+
+/// format_own_columns: the links of a tile in the lane's four chains. Parts of the tile make room
+/// as in format_chain_multiply.
+#define SMALL_OWN_COLUMNS(format)                                                             \
+  DEVICE_FN void format##_own_columns(u32 type, THREAD_REF(StripTile) tile, bool has_next,    \
+                                      DEVICE(const u8) next, SHARED(const u32) codes,         \
+                                      SHARED(const f32) x_scales, u32 n_rows, u32 lane,       \
+                                      THREAD(f32) results) {                                  \
+    const u32x4 levels = small_levels(type);                                                  \
+    const u32 first = min_u32(2 * (lane % 4), n_rows - 1u);                                   \
+    const u32 second = min_u32(2 * (lane % 4) + 1u, n_rows - 1u);                             \
+    UNROLL for (u32 pair = 0; pair < SMALL_RUNS / 2; ++pair) {                                \
+      u32 scales[2];                                                                          \
+      UNROLL for (u32 r = 0; r < 2; ++r) {                                                    \
+        scales[r] = shuffle(tile.factor[r], lane / 4 * 4 + pair);                             \
+      }                                                                                       \
+      UNROLL for (u32 i = 2 * pair; i < 2 * pair + 2; ++i) {                                  \
+        const u32x2 x = small_run_words(codes, i, lane);                                      \
+        const f32 x_scale[2] = {x_scales[i * n_rows + first], x_scales[i * n_rows + second]}; \
+        const u32x4 run = format##_run(tile, i, levels);                                      \
+        if (has_next && format##_ends_piece(i)) {                                             \
+          load_small_piece(next, format##_piece_of(i), lane, tile);                           \
+        }                                                                                     \
+        i32 sums[4] = {0, 0, 0, 0};                                                           \
+        add_tile_product_i8(sums, run, x.x, x.y, lane);                                       \
+        UNROLL for (u32 j = 0; j < 4; ++j) {                                                  \
+          const f32 scale =                                                                   \
+              i % 2 == 0u ? first_scale(scales[j / 2]) : second_scale(scales[j / 2]);         \
+          results[j] = fma_f32(scale * x_scale[j % 2], f32(sums[j]), results[j]);             \
+        }                                                                                     \
+      }                                                                                       \
+    }                                                                                         \
+    if (has_next) {                                                                           \
+      load_small_scales(next, lane, tile);                                                    \
+    }                                                                                         \
+  }
+
+SMALL_OWN_COLUMNS(q8_0)
+SMALL_OWN_COLUMNS(four_bits)
+
+DEVICE_FN void own_columns(u32 type, THREAD_REF(StripTile) tile, bool has_next,
+                           DEVICE(const u8) next, SHARED(const u32) codes,
+                           SHARED(const f32) x_scales, u32 n_rows, u32 lane, THREAD(f32) results) {
+  if (type == STRIP_Q8_0) {
+    q8_0_own_columns(type, tile, has_next, next, codes, x_scales, n_rows, lane, results);
+  } else {
+    four_bits_own_columns(type, tile, has_next, next, codes, x_scales, n_rows, lane, results);
+  }
+}
+
+/// The simdgroup's own strips of a threadgroup, whose first two tiles are in `tile` and `second`.
+DEVICE_FN void own_strips(PARAMS(StripParams) p, u32 type, THREAD_REF(const StripGroup) group,
+                          DEVICE(const u8) weight, DEVICE(const u8) other, u32 first_step_row,
+                          u32 n_rows, u32 simdgroup, u32 lane, SHARED(const u32) codes,
+                          SHARED(const f32) x_scales, DEVICE(const f32) row_gate,
+                          DEVICE(const f32) residual, DEVICE(f32) y, THREAD_REF(StripTile) tile,
+                          THREAD_REF(StripTile) second) {
+  const StripMatrix matrix = strip_matrix(type, group.n_blocks);
+  SHARED(const u32)
+  column_codes = codes + min_u32(lane / 4, n_rows - 1u) * small_row_words(group.n_blocks);
+  for (u32 strip = group.begin + simdgroup; strip < group.end; strip += STRIP_SIMDGROUPS) {
+    ChainEnd end = {{0.0f, 0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f, 0.0f}};
+    f32 results[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    f32 gates[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (u32 unit = 0; unit < group.n_units; unit += 2) {
+      const u32 block = unit < group.n_blocks ? unit : unit - group.n_blocks;
+      if (block == 0u) {  // of the gate, or of the other matrix
+        UNROLL for (u32 j = 0; j < 4; ++j) {
+          gates[j] = results[j];
+          results[j] = 0.0f;
+        }
+      }
+      const bool ends = unit + 2u == group.n_units;
+      if (ends) {
+        end = chain_end(p, group.part, strip, first_step_row, n_rows, lane, row_gate, residual);
+      }
+      const StripItem next = {ends ? strip + STRIP_SIMDGROUPS : strip, ends ? 0u : unit + 2u};
+      const bool has_next = next.strip < group.end;
+      DEVICE(const u8)
+      from = (is_second(next, group) ? other : weight) + item_tile(next, group, matrix);
+      SHARED(const u32) block_codes = column_codes + block * STRIP_BLOCK_WORDS;
+      SHARED(const f32) block_scales = x_scales + block * SMALL_RUNS * n_rows;
+      own_columns(type, tile, has_next, from, block_codes, block_scales, n_rows, lane, results);
+      own_columns(type, second, has_next, from + matrix.tile_bytes, block_codes + STRIP_BLOCK_WORDS,
+                  block_scales + SMALL_RUNS * n_rows, n_rows, lane, results);
+    }
+    if (p.is_pair != 0u) {
+      UNROLL for (u32 j = 0; j < 4; ++j) {
+        results[j] = activate_f32(p.activation, gates[j]) * results[j];
+      }
+    }
+    store_chains(p, group.part, strip, first_step_row, n_rows, lane, end, results, y);
   }
 }
 

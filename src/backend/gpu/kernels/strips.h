@@ -45,11 +45,11 @@ namespace hearth::backend::gpu {
 /// next through work, of each tile but the first of a row twice so many floats.
 #define SMALL_LINK_FLOATS(n_rows) (32 * (((n_rows) + 1) / 2))
 
-/// strip_projection, for steps of several rows, and for steps of one strip_row, for types with
-/// blocks of 256 weights, and strip_row_small, for those with blocks of 32; each also for floats.
-/// Up to four matrices multiply one input, normed as a whole row with has_norm; with is_pair the
-/// first two, of one type, are gate and up, and y0 = activation(gate) * up. A strip is 16 rows of a
-/// matrix, of a pair 16 of both, of floats 8.
+/// strip_projection and strip_projection_small, for steps of several rows, strip_row and
+/// strip_row_small, for steps of one: for types with blocks of 256 weights, and for those with
+/// blocks of 32; each also for floats. Up to four matrices multiply one input, normed as a whole
+/// row with has_norm; with is_pair the first two, of one type, are gate and up, and y0 =
+/// activation(gate) * up. A strip is 16 rows of a matrix, of a pair 16 of both, of floats 8.
 /// Buffers: counts, x f32 [rows, n], norm f32 [n], row_gate f32 [rows], residual f32 [rows, n_out],
 /// weight0 ... weight3 (tiles, or floats), y0 ... y3 f32 [rows, n_out]; for one row also
 /// conv_weight, positions, state_before, state_after and rings as of causal_conv_f32, of which
