@@ -80,6 +80,7 @@
   X(strip_row)                \
   X(strip_row_small)          \
   X(tile_product_iq4_nl)      \
+  X(tile_product_mxfp4)       \
   X(tile_product_q4_0)        \
   X(tile_product_q4_k)        \
   X(tile_product_q5_k)        \

@@ -70,9 +70,9 @@ struct SmallTile {
     }                                                                                       \
     UNROLL for (u32 i = 0; i < SMALL_RUNS / 2; ++i) {                                       \
       UNROLL for (u32 r = 0; r < 2; ++r) {                                                  \
-        const u32 both = shuffle(raw.factor[r], lane / 4 * 4 + i);                          \
-        tile.scales[r][2 * i] = first_scale(both);                                          \
-        tile.scales[r][2 * i + 1] = second_scale(both);                                     \
+        const u32 both = scale_halves(type, shuffle(raw.factor[r], lane / 4 * 4 + i));      \
+        tile.scales[r][2 * i] = first_scale(type, both);                                    \
+        tile.scales[r][2 * i + 1] = second_scale(type, both);                               \
       }                                                                                     \
     }                                                                                       \
   }
@@ -159,5 +159,6 @@ DEVICE_FN void add_runs(THREAD_REF(const SmallTile) tile, SHARED(const u32) code
 SMALL_KERNEL(tile_product_q8_0, q8_0, STRIP_Q8_0)
 SMALL_KERNEL(tile_product_q4_0, four_bits, STRIP_Q4_0)
 SMALL_KERNEL(tile_product_iq4_nl, four_bits, STRIP_IQ4_NL)
+SMALL_KERNEL(tile_product_mxfp4, four_bits, STRIP_MXFP4)
 
 }  // namespace hearth::backend::gpu

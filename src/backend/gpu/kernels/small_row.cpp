@@ -87,9 +87,9 @@ DEVICE_FN f32 small_row(u32 type, THREAD_REF(const StripGroup) group, StripMatri
     const u32 begin_sum = max_u32(kind * group.n_blocks, first_unit);
     const u32 end_sum = min_u32((kind + 1) * group.n_blocks, end_unit);
     if (place < end - begin && begin_sum < end_sum) {
-      sum = add_small_terms(work + (place * group.n_units + begin_sum - first_unit) * SMALL_TERMS,
-                            row, scales + (begin_sum - kind * group.n_blocks) * SMALL_RUNS,
-                            end_sum - begin_sum, sum);
+      sum = add_small_terms(
+          type, work + (place * group.n_units + begin_sum - first_unit) * SMALL_TERMS, row,
+          scales + (begin_sum - kind * group.n_blocks) * SMALL_RUNS, end_sum - begin_sum, sum);
     }
   }
   return sum;
@@ -103,7 +103,7 @@ struct OwnTile {
 
 DEVICE_FN void load_own_tile(u32 type, DEVICE(const u8) from, u32 lane, THREAD_REF(OwnTile) to) {
   small_tile_load(type, from, lane, to.codes);
-  to.scales = load_own_scales(from, lane);
+  to.scales = load_own_scales(type, from, lane);
 }
 
 EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts),

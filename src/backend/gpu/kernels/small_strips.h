@@ -96,7 +96,7 @@ DEVICE_FN bool is_of_second(ChainItem item, THREAD_REF(const ChainTeam) team) {
       const u32x2 x = small_run_words(codes, i, lane);                                             \
       const u32x4 run = format##_run(tile, i, levels);                                             \
       if (has_next && format##_ends_piece(i)) {                                                    \
-        load_small_piece(next, format##_piece_of(i), lane, tile);                                  \
+        load_small_piece(next, small_head(type), format##_piece_of(i), lane, tile);                \
       }                                                                                            \
       i32 products[4] = {0, 0, 0, 0};                                                              \
       add_tile_product_i8(products, run, x.x, x.y, lane);                                          \
@@ -104,10 +104,10 @@ DEVICE_FN bool is_of_second(ChainItem item, THREAD_REF(const ChainTeam) team) {
         sums[4 * i + j] = f32(products[j]);                                                        \
       }                                                                                            \
     }                                                                                              \
-    scales[0] = tile.factor[0];                                                                    \
-    scales[1] = tile.factor[1];                                                                    \
+    scales[0] = scale_halves(type, tile.factor[0]);                                                \
+    scales[1] = scale_halves(type, tile.factor[1]);                                                \
     if (has_next) {                                                                                \
-      load_small_scales(next, lane, tile);                                                         \
+      load_small_scales(type, next, lane, tile);                                                   \
     }                                                                                              \
   }
 
@@ -116,7 +116,7 @@ SMALL_CHAIN_MULTIPLY(four_bits)
 
 /// The next links of the lane's four chains; `x_scales` [SMALL_RUNS][n_rows] are of the tile's
 /// block.
-DEVICE_FN void add_small_links(THREAD(const f32) sums, THREAD(const u32) scales,
+DEVICE_FN void add_small_links(u32 type, THREAD(const f32) sums, THREAD(const u32) scales,
                                SHARED(const f32) x_scales, u32 n_rows, u32 lane,
                                THREAD(f32) results) {
   u32 columns[2];
@@ -130,7 +130,7 @@ DEVICE_FN void add_small_links(THREAD(const f32) sums, THREAD(const u32) scales,
     }
     UNROLL for (u32 r = 0; r < 2; ++r) {
       const u32 both = shuffle(scales[r], lane / 4 * 4 + i / 2);
-      const f32 scale = i % 2 == 0u ? first_scale(both) : second_scale(both);
+      const f32 scale = i % 2 == 0u ? first_scale(type, both) : second_scale(type, both);
       UNROLL for (u32 c = 0; c < 2; ++c) {
         results[2 * r + c] =
             fma_f32(scale * x_scale[c], sums[4 * i + 2 * r + c], results[2 * r + c]);
@@ -256,8 +256,8 @@ DEVICE_FN void small_strips(PARAMS(StripParams) p, u32 type, THREAD_REF(const St
           results[2] = before.z;
           results[3] = before.w;
         }
-        add_small_links(sums, scales, x_scales + item.stage * SMALL_RUNS * n_rows, n_rows, lane,
-                        results);
+        add_small_links(type, sums, scales, x_scales + item.stage * SMALL_RUNS * n_rows, n_rows,
+                        lane, results);
         if (!is_last) {
           if (lane % 4 < n_pairs) {
             store4(links + (2 * link + step % 2) * link_floats,
@@ -286,38 +286,38 @@ DEVICE_FN void small_strips(PARAMS(StripParams) p, u32 type, THREAD_REF(const St
 
 /// format_own_columns: the links of a tile in the lane's four chains. Parts of the tile make room
 /// as in format_chain_multiply.
-#define SMALL_OWN_COLUMNS(format)                                                             \
-  DEVICE_FN void format##_own_columns(u32 type, THREAD_REF(StripTile) tile, bool has_next,    \
-                                      DEVICE(const u8) next, SHARED(const u32) codes,         \
-                                      SHARED(const f32) x_scales, u32 n_rows, u32 lane,       \
-                                      THREAD(f32) results) {                                  \
-    const u32x4 levels = small_levels(type);                                                  \
-    const u32 first = min_u32(2 * (lane % 4), n_rows - 1u);                                   \
-    const u32 second = min_u32(2 * (lane % 4) + 1u, n_rows - 1u);                             \
-    UNROLL for (u32 pair = 0; pair < SMALL_RUNS / 2; ++pair) {                                \
-      u32 scales[2];                                                                          \
-      UNROLL for (u32 r = 0; r < 2; ++r) {                                                    \
-        scales[r] = shuffle(tile.factor[r], lane / 4 * 4 + pair);                             \
-      }                                                                                       \
-      UNROLL for (u32 i = 2 * pair; i < 2 * pair + 2; ++i) {                                  \
-        const u32x2 x = small_run_words(codes, i, lane);                                      \
-        const f32 x_scale[2] = {x_scales[i * n_rows + first], x_scales[i * n_rows + second]}; \
-        const u32x4 run = format##_run(tile, i, levels);                                      \
-        if (has_next && format##_ends_piece(i)) {                                             \
-          load_small_piece(next, format##_piece_of(i), lane, tile);                           \
-        }                                                                                     \
-        i32 sums[4] = {0, 0, 0, 0};                                                           \
-        add_tile_product_i8(sums, run, x.x, x.y, lane);                                       \
-        UNROLL for (u32 j = 0; j < 4; ++j) {                                                  \
-          const f32 scale =                                                                   \
-              i % 2 == 0u ? first_scale(scales[j / 2]) : second_scale(scales[j / 2]);         \
-          results[j] = fma_f32(scale * x_scale[j % 2], f32(sums[j]), results[j]);             \
-        }                                                                                     \
-      }                                                                                       \
-    }                                                                                         \
-    if (has_next) {                                                                           \
-      load_small_scales(next, lane, tile);                                                    \
-    }                                                                                         \
+#define SMALL_OWN_COLUMNS(format)                                                                 \
+  DEVICE_FN void format##_own_columns(u32 type, THREAD_REF(StripTile) tile, bool has_next,        \
+                                      DEVICE(const u8) next, SHARED(const u32) codes,             \
+                                      SHARED(const f32) x_scales, u32 n_rows, u32 lane,           \
+                                      THREAD(f32) results) {                                      \
+    const u32x4 levels = small_levels(type);                                                      \
+    const u32 first = min_u32(2 * (lane % 4), n_rows - 1u);                                       \
+    const u32 second = min_u32(2 * (lane % 4) + 1u, n_rows - 1u);                                 \
+    UNROLL for (u32 pair = 0; pair < SMALL_RUNS / 2; ++pair) {                                    \
+      u32 scales[2];                                                                              \
+      UNROLL for (u32 r = 0; r < 2; ++r) {                                                        \
+        scales[r] = shuffle(scale_halves(type, tile.factor[r]), lane / 4 * 4 + pair);             \
+      }                                                                                           \
+      UNROLL for (u32 i = 2 * pair; i < 2 * pair + 2; ++i) {                                      \
+        const u32x2 x = small_run_words(codes, i, lane);                                          \
+        const f32 x_scale[2] = {x_scales[i * n_rows + first], x_scales[i * n_rows + second]};     \
+        const u32x4 run = format##_run(tile, i, levels);                                          \
+        if (has_next && format##_ends_piece(i)) {                                                 \
+          load_small_piece(next, small_head(type), format##_piece_of(i), lane, tile);             \
+        }                                                                                         \
+        i32 sums[4] = {0, 0, 0, 0};                                                               \
+        add_tile_product_i8(sums, run, x.x, x.y, lane);                                           \
+        UNROLL for (u32 j = 0; j < 4; ++j) {                                                      \
+          const f32 scale =                                                                       \
+              i % 2 == 0u ? first_scale(type, scales[j / 2]) : second_scale(type, scales[j / 2]); \
+          results[j] = fma_f32(scale * x_scale[j % 2], f32(sums[j]), results[j]);                 \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
+    if (has_next) {                                                                               \
+      load_small_scales(type, next, lane, tile);                                                  \
+    }                                                                                             \
   }
 
 SMALL_OWN_COLUMNS(q8_0)

@@ -22,9 +22,10 @@ DEVICE_FN u32x4 small_piece(THREAD_REF(const StripTile) tile, u32 i) {
   return i < 4u ? tile.pieces[i % 4] : (i < 6u ? tile.heads[i % 2] : tile.bits[i % 2]);
 }
 
-DEVICE_FN void load_small_piece(DEVICE(const u8) tile, u32 i, u32 lane, THREAD_REF(StripTile) to) {
-  const u32x4 piece =
-      load4(words(tile) + ((TILE_HEAD_BYTES + i * TILE_PIECE_BYTES) / 4 + 4 * lane));
+/// `head`: bytes in front of the pieces.
+DEVICE_FN void load_small_piece(DEVICE(const u8) tile, u32 head, u32 i, u32 lane,
+                                THREAD_REF(StripTile) to) {
+  const u32x4 piece = load4(words(tile) + ((head + i * TILE_PIECE_BYTES) / 4 + 4 * lane));
   if (i < 4u) {
     to.pieces[i % 4] = piece;
   } else if (i < 6u) {
@@ -34,9 +35,16 @@ DEVICE_FN void load_small_piece(DEVICE(const u8) tile, u32 i, u32 lane, THREAD_R
   }
 }
 
-DEVICE_FN void load_small_scales(DEVICE(const u8) tile, u32 lane, THREAD_REF(StripTile) to) {
-  to.factor[0] = words(tile)[lane];
-  to.factor[1] = words(tile)[32 + lane];
+DEVICE_FN u32 small_head(u32 type) {
+  return type == STRIP_MXFP4 ? ODD_HEAD_BYTES : TILE_HEAD_BYTES;
+}
+
+DEVICE_FN void load_small_scales(u32 type, DEVICE(const u8) tile, u32 lane,
+                                 THREAD_REF(StripTile) to) {
+  UNROLL for (u32 r = 0; r < 2; ++r) {
+    to.factor[r] =
+        type == STRIP_MXFP4 ? u32(halfwords(tile)[32 * r + lane]) : words(tile)[32 * r + lane];
+  }
 }
 
 DEVICE_FN u32 small_pieces(u32 type) {
@@ -47,17 +55,22 @@ DEVICE_FN void small_tile_load(u32 type, DEVICE(const u8) tile, u32 lane,
                                THREAD_REF(StripTile) to) {
   UNROLL for (u32 i = 0; i < 8; ++i) {
     if (i < small_pieces(type)) {
-      load_small_piece(tile, i, lane, to);
+      load_small_piece(tile, small_head(type), i, lane, to);
     }
   }
-  load_small_scales(tile, lane, to);
+  load_small_scales(type, tile, lane, to);
 }
 
 /// The bytes that codes of four bits stand for.
 DEVICE_FN u32x4 small_levels(u32 type) {
   const u32x4 numbers = {0xfbfaf9f8u, 0xfffefdfcu, 0x03020100u, 0x07060504u};  // -8 ... 7
-  const u32x4 levels = iq4_levels();
-  return type == STRIP_Q4_0 ? numbers : levels;
+  u32x4 levels = iq4_levels();
+  if (type == STRIP_Q4_0) {
+    levels = numbers;
+  } else if (type == STRIP_MXFP4) {
+    levels = doubled_e2m1();
+  }
+  return levels;
 }
 
 /// format_run: run i of signed bytes, in the order of an integer tile's words; `levels` are those
@@ -81,12 +94,24 @@ DEVICE_FN u32x4 four_bits_run(THREAD_REF(const StripTile) tile, u32 i, u32x4 lev
 #define four_bits_ends_piece(i) ((i) % 2 == 1u)
 #define four_bits_piece_of(i) ((i) / 2)
 
-/// The first of two scales, and the second.
-DEVICE_FN f32 first_scale(u32 both) {
-  return to_f32(f16_of_bits(both & 0xffffu));
+/// Scales as halves: of MXFP4, whose bytes are exponents e of 2^(e - 128), upper halves of floats,
+/// of which the first two are subnormal.
+DEVICE_FN u32 scale_halves(u32 type, u32 both) {
+  if (type != STRIP_MXFP4) {
+    return both;
+  }
+  const u32 first = both & 255u;
+  const u32 second = (both >> 8) & 255u;
+  return (first < 2u ? 0x20u << first : (first - 1u) << 7) |
+         (second < 2u ? 0x20u << second : (second - 1u) << 7) << 16;
 }
-DEVICE_FN f32 second_scale(u32 both) {
-  return to_f32(f16_of_bits(both >> 16));
+
+/// The first of two scales that are halves, and the second.
+DEVICE_FN f32 first_scale(u32 type, u32 both) {
+  return type == STRIP_MXFP4 ? f32_of_bits(both << 16) : to_f32(f16_of_bits(both & 0xffffu));
+}
+DEVICE_FN f32 second_scale(u32 type, u32 both) {
+  return type == STRIP_MXFP4 ? f32_of_bits(both & 0xffff0000u) : to_f32(f16_of_bits(both >> 16));
 }
 
 /// 256 values, eight neighbours in each lane, become a block of codes and eight scales.
@@ -129,7 +154,7 @@ DEVICE_FN u32x2 small_run_words(SHARED(const u32) codes, u32 i, u32 lane) {
 /// What a tile says of a row: in the order of sums of a tile.
 struct SmallProduct {
   i32 sums[4];
-  u32 scales[2];  // of rows g and g + 8, as a StripTile has them
+  u32 scales[2];  // of rows g and g + 8, two halves
 };
 
 /// format_small_multiply: with has_next, each part of the tile makes room for that of the tile at
@@ -147,14 +172,14 @@ struct SmallProduct {
       const u32x2 x = words_if(lane / 4 == i, mine);                                               \
       const u32x4 run = format##_run(tile, i, levels);                                             \
       if (has_next && format##_ends_piece(i)) {                                                    \
-        load_small_piece(next, format##_piece_of(i), lane, tile);                                  \
+        load_small_piece(next, small_head(type), format##_piece_of(i), lane, tile);                \
       }                                                                                            \
       add_tile_product_i8(product.sums, run, x.x, x.y, lane);                                      \
     }                                                                                              \
-    product.scales[0] = tile.factor[0];                                                            \
-    product.scales[1] = tile.factor[1];                                                            \
+    product.scales[0] = scale_halves(type, tile.factor[0]);                                        \
+    product.scales[1] = scale_halves(type, tile.factor[1]);                                        \
     if (has_next) {                                                                                \
-      load_small_scales(next, lane, tile);                                                         \
+      load_small_scales(type, next, lane, tile);                                                   \
     }                                                                                              \
   }
 
@@ -202,28 +227,29 @@ DEVICE_FN SmallTerms load_small_terms(SHARED(f32) terms, u32 row, SHARED(const f
 }
 
 /// Two links of a chain.
-DEVICE_FN f32 add_two_runs(u32 scales, f32 x_scale0, f32 x_scale1, f32 sum0, f32 sum1, f32 sum) {
-  const f32 first = first_scale(scales) * x_scale0;
-  const f32 second = second_scale(scales) * x_scale1;
+DEVICE_FN f32 add_two_runs(u32 type, u32 scales, f32 x_scale0, f32 x_scale1, f32 sum0, f32 sum1,
+                           f32 sum) {
+  const f32 first = first_scale(type, scales) * x_scale0;
+  const f32 second = second_scale(type, scales) * x_scale1;
   return fma_f32(second, sum1, fma_f32(first, sum0, sum));
 }
 
 /// Goes on with one result: the terms of n tiles from `terms` on, in order, with the scales of the
 /// codes from `x_scales` on.
-DEVICE_FN f32 add_small_terms(SHARED(f32) terms, u32 row, SHARED(const f32) x_scales, u32 n,
-                              f32 sum) {
+DEVICE_FN f32 add_small_terms(u32 type, SHARED(f32) terms, u32 row, SHARED(const f32) x_scales,
+                              u32 n, f32 sum) {
   SmallTerms now = load_small_terms(terms, row, x_scales);
   for (u32 i = 1; i <= n; ++i) {
     const u32 ahead = i < n ? i : 0u;
     const SmallTerms next =
         load_small_terms(terms + ahead * SMALL_TERMS, row, x_scales + ahead * SMALL_RUNS);
-    sum = add_two_runs(now.scales.x, now.x_scales[0].x, now.x_scales[0].y, now.sums[0].x,
+    sum = add_two_runs(type, now.scales.x, now.x_scales[0].x, now.x_scales[0].y, now.sums[0].x,
                        now.sums[0].y, sum);
-    sum = add_two_runs(now.scales.y, now.x_scales[0].z, now.x_scales[0].w, now.sums[0].z,
+    sum = add_two_runs(type, now.scales.y, now.x_scales[0].z, now.x_scales[0].w, now.sums[0].z,
                        now.sums[0].w, sum);
-    sum = add_two_runs(now.scales.z, now.x_scales[1].x, now.x_scales[1].y, now.sums[1].x,
+    sum = add_two_runs(type, now.scales.z, now.x_scales[1].x, now.x_scales[1].y, now.sums[1].x,
                        now.sums[1].y, sum);
-    sum = add_two_runs(now.scales.w, now.x_scales[1].z, now.x_scales[1].w, now.sums[1].z,
+    sum = add_two_runs(type, now.scales.w, now.x_scales[1].z, now.x_scales[1].w, now.sums[1].z,
                        now.sums[1].w, sum);
     now = next;
   }
@@ -234,9 +260,24 @@ DEVICE_FN f32 add_small_terms(SHARED(f32) terms, u32 row, SHARED(const f32) x_sc
 // registers. Every column of the sums gets every run, so lane 4 g + q has all sums of rows g and g
 // + 8, of which it goes on with row g + 8 (q % 2).
 
-/// The scales of the lane's row.
-DEVICE_FN u32x4 load_own_scales(DEVICE(const u8) tile, u32 lane) {
-  return load4(words(tile) + 4 * (lane / 4 + 8 * (lane % 2)));
+/// The scales of the lane's row, as the tile has them.
+DEVICE_FN u32x4 load_own_scales(u32 type, DEVICE(const u8) tile, u32 lane) {
+  const u32 row = lane / 4 + 8 * (lane % 2);
+  u32x4 scales = {0, 0, 0, 0};
+  if (type == STRIP_MXFP4) {
+    const u32x2 exponents = load2(words(tile) + 2 * row);
+    scales.x = exponents.x;
+    scales.y = exponents.y;
+  } else {
+    scales = load4(words(tile) + 4 * row);
+  }
+  return scales;
+}
+
+/// Scales 2 i and 2 i + 1 of them, as halves.
+DEVICE_FN u32 own_scale_halves(u32 type, u32x4 scales, u32 i) {
+  return type == STRIP_MXFP4 ? scale_halves(type, word_of(scales, i / 2) >> (16 * (i % 2)))
+                             : word_of(scales, i);
 }
 
 /// format_own_multiply: a tile, of which the lane has `scales`, goes into the chain of the lane's
@@ -252,16 +293,16 @@ DEVICE_FN u32x4 load_own_scales(DEVICE(const u8) tile, u32 lane) {
       const u32x2 x = small_run_words(codes, i, lane);                                    \
       const u32x4 run = format##_run(tile, i, levels);                                    \
       if (has_next && format##_ends_piece(i)) {                                           \
-        load_small_piece(next, format##_piece_of(i), lane, tile);                         \
+        load_small_piece(next, small_head(type), format##_piece_of(i), lane, tile);       \
       }                                                                                   \
       i32 sums[4] = {0, 0, 0, 0};                                                         \
       add_tile_product_i8(sums, run, x.x, x.y, lane);                                     \
-      const u32 both = word_of(scales, i / 2);                                            \
-      const f32 scale = i % 2 == 0u ? first_scale(both) : second_scale(both);             \
+      const u32 both = own_scale_halves(type, scales, i / 2);                             \
+      const f32 scale = i % 2 == 0u ? first_scale(type, both) : second_scale(type, both); \
       sum = fma_f32(scale * x_scales[i], f32(lane % 2 == 0u ? sums[0] : sums[2]), sum);   \
     }                                                                                     \
     if (has_next) {                                                                       \
-      scales = load_own_scales(next, lane);                                               \
+      scales = load_own_scales(type, next, lane);                                         \
     }                                                                                     \
     return sum;                                                                           \
   }
@@ -318,7 +359,7 @@ DEVICE_FN void quantize_for(u32 type, f32x4 low, f32x4 high, u32 lane, SHARED(u3
 /// One result of a strip's row: terms of n tiles, with the scales of n blocks of codes that begin
 /// SMALL_RUNS apart.
 DEVICE_FN f32 sum_terms_of(u32 type, SHARED(f32) terms, u32 row, SHARED(const f32) scales, u32 n) {
-  return STRIP_IS_SMALL(type) ? add_small_terms(terms, row, scales, n, 0.0f)
+  return STRIP_IS_SMALL(type) ? add_small_terms(type, terms, row, scales, n, 0.0f)
                               : sum_row_terms(terms + 4 * row, n, type != STRIP_Q6_K);
 }
 

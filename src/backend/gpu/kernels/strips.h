@@ -22,6 +22,7 @@ namespace hearth::backend::gpu {
 #define STRIP_Q8_0 4
 #define STRIP_Q4_0 5
 #define STRIP_IQ4_NL 6
+#define STRIP_MXFP4 7
 /// Whether it is of blocks of 32 weights (kernels/small_tile.h).
 #define STRIP_IS_SMALL(type) ((type) >= STRIP_Q8_0)
 

@@ -22,6 +22,46 @@ DEVICE_FN u32 tile_piece(u32 block_bytes, u32 at) {
   return at < 48u ? 4u : (at - 48) / 32;  // fifth bits are in front
 }
 
+// Blocks of MXFP4 are of an odd number of bytes, and their tiles of other halfwords than the file.
+
+#define IS_ODD_BLOCK(block_bytes) ((block_bytes) % 2 != 0u)
+#define ODD_ROW_HALVES 68
+
+/// Halfword of the tile at which one of row `row` lies: 0 - 3 are exponents of two blocks, then
+/// come eight of codes for each block.
+DEVICE_FN u32 odd_tile_halfword(u32 row, u32 i) {
+  if (i < 4u) {
+    return 4 * row + i;
+  }
+  const u32 block = (i - 4) / 8;
+  const u32 word = (i - 4) % 8 / 2;
+  return (ODD_HEAD_BYTES + block / 2 * TILE_PIECE_BYTES) / 2 + 8 * (4 * (row % 8) + word) +
+         2 * (row / 8 + 2 * (block % 2)) + i % 2;
+}
+
+/// Bytes of the row's blocks in the file that its halfword i has.
+struct OddBytes {
+  u32 low;
+  u32 high;
+};
+
+DEVICE_FN OddBytes odd_bytes(u32 i) {
+  const u32 block = (i - 4) / 8;
+  const u32 first = i < 4u ? 34 * i : 17 * block + 1 + 2 * ((i - 4) % 8);
+  const OddBytes bytes = {first, i < 4u ? first + 17 : first + 1};
+  return bytes;
+}
+
+/// Byte of the tile at which byte `at` of the row's blocks in the file lies.
+DEVICE_FN u32 odd_tile_byte(u32 row, u32 at) {
+  const u32 block = at / 17;
+  const u32 in_block = at - 17 * block;
+  if (in_block == 0u) {
+    return 8 * row + block;
+  }
+  return 2 * odd_tile_halfword(row, 4 + 8 * block + (in_block - 1) / 2) + (in_block - 1) % 2;
+}
+
 /// Halfword of the tile at which halfword `i` of row `row` lies: of a scale and words of codes,
 /// eight times.
 DEVICE_FN u32 small_tile_halfword(u32 block_bytes, u32 row, u32 i) {

@@ -18,8 +18,15 @@ KERNEL(tile_weights, TILE_WEIGHTS_THREADS, TileWeightsParams, BUFFER(0, const u1
     const u32 row = at / row_halves;
     const u32 i = at - row * row_halves;
     const u64 source = u64(matrix) * p.n_rows + min_u32(first_row + row, p.n_rows - 1u);
-    to[tile + tile_halfword(p.block_bytes, row, i)] =
-        from[(source * p.n_tiles + k_group.x) * row_halves + i];
+    const u64 blocks = (source * p.n_tiles + k_group.x) * row_halves;
+    if (IS_ODD_BLOCK(p.block_bytes)) {
+      const OddBytes bytes = odd_bytes(i);
+      const u32 low = u32(from[blocks + bytes.low / 2]) >> (8 * (bytes.low % 2));
+      const u32 high = u32(from[blocks + bytes.high / 2]) >> (8 * (bytes.high % 2));
+      to[tile + odd_tile_halfword(row, i)] = u16((low & 255u) | (high & 255u) << 8);
+    } else {
+      to[tile + tile_halfword(p.block_bytes, row, i)] = from[blocks + i];
+    }
   }
 }
 

@@ -77,7 +77,7 @@ TEST_P(GpuExpertGate, ChoosesExpertsAndMultipliesTheirGateAndUp) {
 INSTANTIATE_TEST_SUITE_P(Types, GpuExpertGate,
                          testing::Values(GateType{"Q4_K", 512, 5}, GateType{"Q5_K", 256, 300},
                                          GateType{"Q6_K", 768, 64}, GateType{"Q8_0", 512, 5},
-                                         GateType{"IQ4_NL", 768, 64}),
+                                         GateType{"IQ4_NL", 768, 64}, GateType{"MXFP4", 512, 64}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace

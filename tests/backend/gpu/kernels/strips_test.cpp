@@ -313,6 +313,7 @@ constexpr StripTypes q5_k{"Q5_K", {"Q5_K", "Q5_K", "Q5_K", "Q5_K"}};
 constexpr StripTypes q6_k{"Q6_K", {"Q6_K", "Q6_K", "Q6_K", "Q6_K"}};
 constexpr StripTypes q8_0{"Q8_0", {"Q8_0", "Q8_0", "Q8_0", "Q8_0"}};
 constexpr StripTypes q4_0{"Q4_0", {"Q4_0", "IQ4_NL", "Q4_0", "IQ4_NL"}};
+constexpr StripTypes mxfp4{"MXFP4", {"MXFP4", "MXFP4", "MXFP4", "MXFP4"}};
 constexpr StripTypes f32_alone{"F32", {"F32", "F32", "F32", "F32"}};
 constexpr StripTypes mixed{"Mixed", {"Q6_K", "F32", "Q4_K", "F32"}};
 constexpr StripTypes mixed_small{"MixedSmall", {"Q8_0", "F32", "IQ4_NL", "Q4_0"}};
@@ -322,10 +323,10 @@ std::string name_of_strips(const testing::TestParamInfo<StripTypes>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, GpuStrips,
-                         testing::Values(q4_k, q5_k, q6_k, q8_0, q4_0, mixed, mixed_small,
+                         testing::Values(q4_k, q5_k, q6_k, q8_0, q4_0, mxfp4, mixed, mixed_small,
                                          f32_alone),
                          name_of_strips);
-INSTANTIATE_TEST_SUITE_P(Types, GpuStripPair, testing::Values(q4_k, q5_k, q6_k, q8_0, q4_0),
+INSTANTIATE_TEST_SUITE_P(Types, GpuStripPair, testing::Values(q4_k, q5_k, q6_k, q8_0, q4_0, mxfp4),
                          name_of_strips);
 
 }  // namespace

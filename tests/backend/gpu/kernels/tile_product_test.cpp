@@ -204,7 +204,8 @@ INSTANTIATE_TEST_SUITE_P(Types, GpuTileProduct,
                                          TileType{"Q6_K", KernelId::tile_product_q6_k},
                                          TileType{"Q8_0", KernelId::tile_product_q8_0},
                                          TileType{"Q4_0", KernelId::tile_product_q4_0},
-                                         TileType{"IQ4_NL", KernelId::tile_product_iq4_nl}),
+                                         TileType{"IQ4_NL", KernelId::tile_product_iq4_nl},
+                                         TileType{"MXFP4", KernelId::tile_product_mxfp4}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace
