@@ -9,6 +9,7 @@
 // clang-format off
 #define DEVICE_FN     static __device__ __forceinline__
 #define UNROLL        _Pragma("unroll")
+#define KEEP_LOOP     _Pragma("unroll 1")
 #define DEVICE(T)     T*
 #define SHARED(T)     T*
 #define THREAD(T)     T*

@@ -34,7 +34,9 @@
 ///             Lane 4 g + q has of a the bytes 4q ... of rows g (.x) and g + 8 (.y), and 16 + 4q
 ///             ... (.z, .w); of b's column g the bytes 4q ... and 16 + 4q ...; of the sums columns
 ///             2q and 2q + 1 of rows g and g + 8
-/// Loops       UNROLL in front of a loop with a constant count
+/// Loops       UNROLL in front of a loop with a constant count; KEEP_LOOP in front of one that is
+/// to
+///             stay as short as it is, since code that runs once waits for its instructions
 
 #ifdef __CUDACC__
 #include "backend/gpu/dialect/cuda.h"

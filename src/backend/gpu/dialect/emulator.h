@@ -15,6 +15,7 @@
 // clang-format off
 #define DEVICE_FN     static inline
 #define UNROLL
+#define KEEP_LOOP
 #define DEVICE(T)     ::hearth::backend::gpu::emulator::DevicePointer<T>
 #define SHARED(T)     ::hearth::backend::gpu::emulator::SharedPointer<T>
 #define THREAD(T)     T*

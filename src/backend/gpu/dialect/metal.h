@@ -25,6 +25,7 @@ struct bf16 {
 // clang-format off
 #define DEVICE_FN     static inline
 #define UNROLL        _Pragma("clang loop unroll(full)")
+#define KEEP_LOOP     _Pragma("clang loop unroll(disable)")
 #define DEVICE(T)     device T*
 #define SHARED(T)     threadgroup T*
 #define THREAD(T)     thread T*

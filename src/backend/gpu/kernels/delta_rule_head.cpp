@@ -48,12 +48,20 @@ EARLY_KERNEL(delta_rule_head_f32, DELTA_HEAD_THREADS, DeltaHeadParams, BUFFER(0,
   SHARED_ARRAY(f32, outputs, HEAD_DIM);
   SHARED_ARRAY(f32, inverse, 1);
   const u32 sequence = k_group.y;
-  if (sequence >= counts[2] || row_starts[sequence] >= row_starts[sequence + 1]) {
+  const u32 n_sequences = counts[2];
+  u32 first = 0;
+  u32 end = 0;
+  if (sequence == 0u) {  // one answer to wait for instead of two
+    first = row_starts[0];
+    end = row_starts[1];
+  } else if (sequence < n_sequences) {
+    first = row_starts[sequence];
+    end = row_starts[sequence + 1];
+  }
+  if (sequence >= n_sequences || first >= end) {
     wait_for_kernel_before();
     return;
   }
-  const u32 first = row_starts[sequence];
-  const u32 end = row_starts[sequence + 1];
   const u32 head = k_group.x;
   const u32 column = k_thread.x / 4;
   const u32 chain = k_thread.x % 4;
@@ -66,21 +74,37 @@ EARLY_KERNEL(delta_rule_head_f32, DELTA_HEAD_THREADS, DeltaHeadParams, BUFFER(0,
   }
   const f32 head_rate = rate[head];
   const f32 head_bias = bias[head];
-  const f32 head_norm = norm[k_thread.x % HEAD_DIM];
+  // Outputs are written by other simdgroups than norm the vectors.
+  const u32 feature = k_thread.x % HEAD_DIM;
+  const bool has_feature = k_thread.x / HEAD_DIM == 1u;
+  const f32 head_norm = norm[feature];
   wait_for_kernel_before();
   const u32 features = (2 * p.delta.n_key_heads + p.delta.n_value_heads) * HEAD_DIM;
   for (u32 row = first; row < end; ++row) {
     const u64 head_of_row = u64(row) * p.delta.n_value_heads + head;
     f32 row_gate = 0.0f;
-    if (k_thread.x < HEAD_DIM) {
-      row_gate = gate[head_of_row * HEAD_DIM + k_thread.x];
+    if (has_feature) {
+      row_gate = gate[head_of_row * HEAD_DIM + feature];
     }
     copy_head(p.delta, qkv + u64(row) * features, head, vectors, k_thread.x);
-    if (k_thread.x == DELTA_HEAD_THREADS - 1u) {
-      gates[0] = exp_f32(head_rate * softplus_f32(decay_gate[head_of_row] + head_bias));
-      gates[1] = sigmoid_f32(write_gate[head_of_row]);
+    const u32 slot_after = u32(state_after[row]);
+    const bool is_kept = row + 1 == end || slot_after != u32(state_after[row + 1]);
+    const bool has_gates = k_thread.x == DELTA_HEAD_THREADS - 1u;
+    f32 decay = 0.0f;
+    f32 write = 0.0f;
+    if (has_gates) {
+      decay = decay_gate[head_of_row];
+      write = write_gate[head_of_row];
     }
     group_barrier();
+    // By others than those who norm the two vectors.
+    if (has_gates) {
+      gates[0] = exp_f32(head_rate * softplus_f32(decay + head_bias));
+      gates[1] = sigmoid_f32(write);
+    }
+    if (has_feature) {
+      row_gate = activate_f32(p.activation, row_gate);
+    }
     if (k_thread.x < 2 * N_LANES) {
       const u32 which = k_thread.x / N_LANES;
       unit_head(vectors + which * HEAD_DIM, which == 0u ? p.delta.query_scale : 1.0f,
@@ -92,6 +116,12 @@ EARLY_KERNEL(delta_rule_head_f32, DELTA_HEAD_THREADS, DeltaHeadParams, BUFFER(0,
                                 vectors[2 * HEAD_DIM + column], gates[0], gates[1], cells);
     if (chain == 0u) {
       outputs[column] = out;
+    }
+    if (is_kept) {  // on its way while the outputs are normed
+      const u64 after = u64(slot_after) * p.delta.slot_stride;
+      UNROLL for (u32 i = 0; i < HEAD_DIM / 4; ++i) {
+        cells_of[after + i * DELTA_CELL_STRIDE] = cells[i];
+      }
     }
     group_barrier();
     if (k_thread.x < 32u) {
@@ -106,15 +136,9 @@ EARLY_KERNEL(delta_rule_head_f32, DELTA_HEAD_THREADS, DeltaHeadParams, BUFFER(0,
       }
     }
     group_barrier();
-    if (k_thread.x < HEAD_DIM) {
-      const f32 normed = outputs[k_thread.x] * inverse[0] * head_norm;
-      y[head_of_row * HEAD_DIM + k_thread.x] = normed * activate_f32(p.activation, row_gate);
-    }
-    if (row + 1 == end || state_after[row] != state_after[row + 1]) {
-      const u64 after = u64(u32(state_after[row])) * p.delta.slot_stride;
-      UNROLL for (u32 i = 0; i < HEAD_DIM / 4; ++i) {
-        cells_of[after + i * DELTA_CELL_STRIDE] = cells[i];
-      }
+    if (has_feature) {
+      const f32 normed = outputs[feature] * inverse[0] * head_norm;
+      y[head_of_row * HEAD_DIM + feature] = normed * row_gate;
     }
   }
 }

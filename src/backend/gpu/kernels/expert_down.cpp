@@ -43,7 +43,11 @@ DEVICE_FN u64 down_place(PARAMS(ExpertDownParams) p, DownTile at, u32 strip, u32
   return ((strips + strip) * n_blocks + at.block) * strip_tile_bytes(at.type);
 }
 
+/// One branch for all four, which then do not wait for each other.
 DEVICE_FN f32x4 activate4(u32 kind, f32x4 x) {
+  if (kind == 0u) {
+    return make4(silu_f32(x.x), silu_f32(x.y), silu_f32(x.z), silu_f32(x.w));
+  }
   return make4(activate_f32(kind, x.x), activate_f32(kind, x.y), activate_f32(kind, x.z),
                activate_f32(kind, x.w));
 }
@@ -58,6 +62,7 @@ EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, c
   SHARED_ARRAY(i32, all_sums, (DOWN_SIMDGROUPS * ROW_SUMS));
   SHARED_ARRAY(f32, all_scales, (STRIP_MAX_BLOCKS * SMALL_RUNS));
   SHARED_ARRAY(f32, said, (DOWN_MAX_SLOTS * STRIP_ROWS));
+  SHARED_ARRAY(f32, slot_weights, DOWN_MAX_SLOTS);
   const u32 row = k_group.y;
   const u32 n_blocks = p.n / 256;
   const u32 n_units = p.n_used * n_blocks + p.shared_n / 256;
@@ -70,13 +75,18 @@ EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, c
   if (at.is_shared && k_simdgroup < n_units) {
     load_tile(at.type, shared_weight + down_place(p, at, k_group.x, 0), k_lane, tile);
   }
-  const bool is_row = row < counts[0];
   wait_for_kernel_before();
-  if (!is_row) {
-    return;
+  if (row != 0u) {
+    if (row >= counts[0]) {
+      return;
+    }
   }
   DEVICE(const f32) experts = routing + u64(row) * 2u * p.n_used;
   // What the last threads need, asked for early.
+  f32 slot_weight = 0.0f;
+  if (k_thread.x < p.n_used) {
+    slot_weight = experts[p.n_used + k_thread.x];
+  }
   f32 before = 0.0f;
   f32 share = 0.0f;
   if (is_last && p.has_residual != 0u) {
@@ -84,6 +94,13 @@ EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, c
   }
   if (is_last && p.shared_n != 0u) {
     share = row_gate[row];
+  }
+  f32 choice = 0.0f;
+  if (!at.is_shared && k_simdgroup < n_units) {
+    choice = experts[at.slot];
+  }
+  if (row == 0u && counts[0] == 0u) {  // asked for with the rest: nobody waits for it before
+    return;
   }
   for (u32 unit = k_simdgroup; unit < n_units; unit += DOWN_SIMDGROUPS) {
     at = down_tile(p, unit);
@@ -94,13 +111,19 @@ EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, c
         load_tile(at.type, shared_weight + down_place(p, at, k_group.x, 0), k_lane, tile);
       }
       const u64 from = u64(row) * p.shared_n + at.block * 256 + LANE_VALUES * k_lane;
-      const f32x4 gate_low = load4(shared_gate + from);
+      f32x4 gate_low = load4(shared_gate + from);
       const f32x4 gate_high = load4(shared_gate + from + 4);
-      low = load4(shared_x + from) * activate4(p.activation, gate_low);
-      high = load4(shared_x + from + 4) * activate4(p.activation, gate_high);
+      low = load4(shared_x + from);
+      high = load4(shared_x + from + 4);
+      KEEP_LOOP for (u32 i = 0; i < 2; ++i) {  // low, then high
+        const f32x4 gated = low * activate4(p.activation, gate_low);
+        low = high;
+        gate_low = gate_high;
+        high = gated;
+      }
     } else {
       const u64 from = u64(row) * p.n_used * p.n + unit * 256 + LANE_VALUES * k_lane;
-      const u32 expert = u32(experts[at.slot]);
+      const u32 expert = u32(unit == k_simdgroup ? choice : experts[at.slot]);
       low = load4(x + from);
       high = load4(x + from + 4);
       load_tile(at.type, weight + down_place(p, at, k_group.x, expert), k_lane, tile);
@@ -111,6 +134,12 @@ EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, c
     multiply_for(at.type, tile, weight, codes, sums, scales, k_lane,
                  work + down_terms(p, at.slot, at.block));
     simdgroup_barrier();  // the codes have been used
+  }
+  if (k_thread.x < p.n_used) {
+    slot_weights[k_thread.x] = slot_weight;
+  }
+  if (is_last && p.shared_n != 0u) {
+    share = activate_f32(p.row_activation, share);
   }
   group_barrier();
   const u32 slot = k_thread.x / STRIP_ROWS;
@@ -124,12 +153,11 @@ EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, c
   if (is_last) {
     f32 sum = 0.0f;
     for (u32 i = 0; i < p.n_used; ++i) {
-      sum = fma_f32(experts[p.n_used + i], said[i * STRIP_ROWS + k_thread.x], sum);
+      sum = fma_f32(slot_weights[i], said[i * STRIP_ROWS + k_thread.x], sum);
     }
     f32 result = p.has_residual != 0u ? sum + before : sum;
     if (p.shared_n != 0u) {
-      result =
-          result + said[p.n_used * STRIP_ROWS + k_thread.x] * activate_f32(p.row_activation, share);
+      result = result + said[p.n_used * STRIP_ROWS + k_thread.x] * share;
     }
     y[u64(row) * p.n_out + output] = result;
   }

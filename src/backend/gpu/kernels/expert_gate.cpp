@@ -1,8 +1,9 @@
 // A threadgroup has some strips of one expert of a row. Each works out norm and choice for itself,
-// side by side: the last simdgroup the experts, the one in front of it the norm. Then simdgroups
-// take turns with tiles (kernels/row_tile.h), two at a time, and a thread per result adds up what
-// they say. 31 KiB of shared memory. Bound by the latency of all this, since the weights cannot be
-// asked for before the experts are known.
+// side by side: of each 32 experts a simdgroup finds the first eight, then all simdgroups the first
+// of those, and one of the others adds up the norm. Then simdgroups take turns with tiles
+// (kernels/row_tile.h), two at a time, and a thread per result adds up what they say. 31 KiB of
+// shared memory. Bound by the latency of all this, since the weights cannot be asked for before the
+// experts are known.
 
 #include "backend/gpu/kernels/expert_gate.h"
 
@@ -35,13 +36,17 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
              BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, logits),
              BUFFER(4, const u8, gate), BUFFER(5, const u8, up), BUFFER(6, f32, routing),
              BUFFER(7, f32, y)) {
-  SHARED_ARRAY(f32, work, EXPERT_WORK);
+  SHARED_ARRAY(f32, work, EXPERT_WORK);  // x, then what tiles say
   SHARED_ARRAY(u32, codes, (EXPERT_MAX_IN / 256 * STRIP_BLOCK_WORDS));
   SHARED_ARRAY(i32, sums, (EXPERT_MAX_IN / 256 * ROW_SUMS));
   SHARED_ARRAY(f32, scales, (EXPERT_MAX_IN / 256 * SMALL_RUNS));
   SHARED_ARRAY(u32, chosen, ROUTER_MAX_USED);
   SHARED_ARRAY(f32, probabilities, ROUTER_MAX_USED);
   SHARED_ARRAY(f32, inverse, 1);
+  SHARED_ARRAY(u32, first_keys, CHOICE_KEYS);
+  SHARED_ARRAY(u32, first_experts, CHOICE_KEYS);
+  SHARED(f32) exponentials = work + N_LANES * COLUMN_STRIDE(EXPERT_MAX_IN);  // behind x
+  SHARED(u32) keys = as_words(exponentials) + CHOICE_GROUPS * CHOICE_GROUP;
   const u32 row = k_group.z;
   const u32 n_blocks = p.n / 256;
   const bool has_norm = p.has_norm != 0u;
@@ -58,10 +63,11 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
   const u32 first_strip = k_group.x * p.group_strips;
   const u32 n_items =
       (min_u32(first_strip + p.group_strips, n_strips) - first_strip) * 2 * n_blocks;
-  const bool is_row = row < counts[0];
   wait_for_kernel_before();
-  if (!is_row) {
-    return;
+  if (row != 0u) {
+    if (row >= counts[0]) {
+      return;
+    }
   }
   f32x4 low = make4(0, 0, 0, 0);
   f32x4 high = low;
@@ -69,34 +75,57 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
     low = load4(x + u64(row) * p.n + in_row);
     high = load4(x + u64(row) * p.n + in_row + 4);
   }
-  const bool is_small = p.n_experts <= 256u;
+  DEVICE(const f32) row_logits = logits + u64(row) * p.n_experts;
+  const bool by_groups = p.n_experts <= CHOICE_GROUPS * CHOICE_GROUP && p.n_used <= CHOICE_USED;
+  const bool has_group = by_groups && k_simdgroup < CHOICE_GROUPS;
   f32 values[16];
-  if (routes) {
-    DEVICE(const f32) row_logits = logits + u64(row) * p.n_experts;
-    if (is_small) {
-      route_row_256_load(row_logits, p.n_experts, k_lane, values);
-    } else {
-      route_row_512_load(row_logits, p.n_experts, k_lane, values);
-    }
+  if (has_group) {
+    exponentials[k_thread.x] = choice_exponential(row_logits, p.n_experts, k_simdgroup, k_lane);
+  } else if (routes && !by_groups) {
+    route_row_512_load(row_logits, p.n_experts, k_lane, values);
   }
   if (has_norm && has_input) {
-    store4(work + in_row, low);
-    store4(work + in_row + 4, high);
+    store_in_columns(low, high, in_row, COLUMN_STRIDE(p.n), work);
+  }
+  if (row == 0u && counts[0] == 0u) {  // asked for with the rest: nobody waits for it before
+    return;
   }
   group_barrier();
-  if (routes) {
-    if (is_small) {
-      route_row_256(values, p.n_experts, p.n_used, k_lane, chosen, probabilities);
-    } else {
-      route_row_512(values, p.n_experts, p.n_used, k_lane, chosen, probabilities);
+  if (has_group) {
+    const f32 sum = choice_sum(exponentials, p.n_experts, k_lane);
+    const u32 key = choice_key(exponentials[k_thread.x], sum, k_thread.x, p.n_experts);
+    keys[k_thread.x] = key;
+    simdgroup_barrier();
+    const u32 rank = keys_before(keys + CHOICE_GROUP * k_simdgroup, CHOICE_GROUP, key, k_lane);
+    if (rank < CHOICE_USED) {
+      first_keys[CHOICE_USED * k_simdgroup + rank] = key;
+      first_experts[CHOICE_USED * k_simdgroup + rank] = k_thread.x;
     }
+  } else if (routes && !by_groups) {
+    route_row_512(values, p.n_experts, p.n_used, k_lane, chosen, probabilities);
   } else if (has_norm && k_simdgroup == NORM_SIMDGROUP) {
-    const f32 sum = sum_lanes(add_squares_ahead(work, p.n, k_lane, 0.0f));
+    const f32 squares = sum_lanes(
+        add_column_squares(work + k_lane % N_LANES * COLUMN_STRIDE(p.n), p.n / N_LANES, 0.0f));
     if (k_lane == 0u) {
-      inverse[0] = 1.0f / sqrt_f32(sum / f32(p.n) + p.eps);
+      inverse[0] = 1.0f / sqrt_f32(squares / f32(p.n) + p.eps);
     }
   }
   group_barrier();
+  if (by_groups) {
+    // Eight lanes for each of the first of all groups.
+    const u32 place = k_thread.x / 8;
+    const u32 part = k_thread.x % 8 * 8;
+    const u32 key = first_keys[place];
+    u32 rank = keys_before(first_keys + part, 8, key, place < part ? 0u : place - part);
+    rank += shuffle_xor(rank, 1);
+    rank += shuffle_xor(rank, 2);
+    rank += shuffle_xor(rank, 4);
+    if (part == 0u && rank < p.n_used) {
+      chosen[rank] = first_experts[place];
+      probabilities[rank] = f32_of_bits(key - 1u);
+    }
+    group_barrier();
+  }
 
   // The weights first: the input is codes before they are there.
   const u64 expert_row = u64(chosen[k_group.y]) * p.expert_rows;

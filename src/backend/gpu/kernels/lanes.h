@@ -38,22 +38,38 @@ DEVICE_FN f32 sum_lanes(f32 partial) {
     return partial;                                                               \
   }
 
-/// add_squares for n a multiple of 16 SQUARES_STEPS: what comes next is read while some is added.
-DEVICE_FN f32 add_squares_ahead(SHARED(const f32) x, u32 n, u32 lane, f32 partial) {
-  SHARED(const f32) mine = x + lane % N_LANES;
-  f32 values[SQUARES_STEPS];
-  UNROLL for (u32 step = 0; step < SQUARES_STEPS; ++step) {
-    values[step] = mine[step * N_LANES];
+// Columns: values 16 apart, of which a partial sum consists, lie together in shared memory.
+
+/// From column to column of n values.
+#define COLUMN_STRIDE(n) ((n) / N_LANES + 4)
+
+/// Eight neighbouring values, of which the first is value `at`, a multiple of 8, into columns.
+DEVICE_FN void store_in_columns(f32x4 low, f32x4 high, u32 at, u32 stride, SHARED(f32) columns) {
+  const f32 values[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+  UNROLL for (u32 i = 0; i < 8; ++i) {
+    columns[(at % N_LANES + i) * stride + at / N_LANES] = values[i];
   }
-  for (u32 i = SQUARES_STEPS * N_LANES; i <= n; i += SQUARES_STEPS * N_LANES) {
-    const u32 ahead = i < n ? i : 0u;
-    f32 next[SQUARES_STEPS];
-    UNROLL for (u32 step = 0; step < SQUARES_STEPS; ++step) {
-      next[step] = mine[ahead + step * N_LANES];
+}
+
+/// add_squares for the n values of a column, a multiple of 16: what comes next is read while some
+/// is added.
+DEVICE_FN f32 add_column_squares(SHARED(const f32) column, u32 n, f32 partial) {
+  f32x4 values[4];
+  UNROLL for (u32 i = 0; i < 4; ++i) {
+    values[i] = load4(column + 4 * i);
+  }
+  for (u32 step = 16; step <= n; step += 16) {
+    const u32 ahead = step < n ? step : 0u;
+    f32x4 next[4];
+    UNROLL for (u32 i = 0; i < 4; ++i) {
+      next[i] = load4(column + (ahead + 4 * i));
     }
-    UNROLL for (u32 step = 0; step < SQUARES_STEPS; ++step) {
-      partial = fma_f32(values[step], values[step], partial);
-      values[step] = next[step];
+    UNROLL for (u32 i = 0; i < 4; ++i) {
+      partial = fma_f32(values[i].x, values[i].x, partial);
+      partial = fma_f32(values[i].y, values[i].y, partial);
+      partial = fma_f32(values[i].z, values[i].z, partial);
+      partial = fma_f32(values[i].w, values[i].w, partial);
+      values[i] = next[i];
     }
   }
   return partial;

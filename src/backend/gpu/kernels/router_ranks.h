@@ -160,8 +160,74 @@ DEVICE_FN f32 f32_of_order(u32 order) {
     }                                                                                           \
   }
 
-ROUTE_ROW(route_row_256, 8)
 ROUTE_ROW(route_row_512, 16)
+
+// All of a router's work by a threadgroup, for a row of up to 256 experts of which up to eight are
+// used: of each CHOICE_GROUP neighbouring experts the first eight by a simdgroup, then of all those
+// the first eight. The same as route_row_512 in less time, where a threadgroup waits for it.
+
+#define CHOICE_GROUP 32  // experts
+#define CHOICE_GROUPS 8
+#define CHOICE_USED 8
+#define CHOICE_KEYS (CHOICE_GROUPS * CHOICE_USED)
+
+DEVICE_FN u32 largest_of_four(f32x4 x) {
+  return max_u32(max_u32(order_of_f32(x.x), order_of_f32(x.y)),
+                 max_u32(order_of_f32(x.z), order_of_f32(x.w)));
+}
+
+/// The exponential of a simdgroup's expert in each lane, `logits` being all.
+DEVICE_FN f32 choice_exponential(DEVICE(const f32) logits, u32 n, u32 simdgroup, u32 lane) {
+  const u32 expert = CHOICE_GROUP * simdgroup + lane;
+  const f32 mine = logits[min_u32(expert, n - 1u)];
+  u32 largest = 0;
+  if (n % 4 == 0u) {
+    const f32x4 low = load4(logits + min_u32(8 * lane, n - 4u));
+    const f32x4 high = load4(logits + min_u32(8 * lane + 4, n - 4u));
+    largest = max_u32(largest_of_four(low), largest_of_four(high));
+  } else {
+    KEEP_LOOP for (u32 i = lane; i < n; i += CHOICE_GROUP) {
+      largest = max_u32(largest, order_of_f32(logits[i]));
+    }
+  }
+  const f32 maximum = f32_of_order(simd_max_u32(largest));
+  return expert < n ? exp_f32(mine - maximum) : 0.0f;
+}
+
+/// The sum of all exponentials, which lie in `values`, zeroes behind the last up to a multiple of
+/// 64.
+DEVICE_FN f32 choice_sum(SHARED(const f32) values, u32 n, u32 lane) {
+  f32 partial = 0.0f;
+  for (u32 i = lane % N_LANES; i < n; i += 4 * N_LANES) {
+    const f32 next[4] = {values[i], values[i + N_LANES], values[i + 2 * N_LANES],
+                         values[i + 3 * N_LANES]};
+    UNROLL for (u32 step = 0; step < 4; ++step) {
+      partial += next[step];
+    }
+  }
+  return sum_lanes(partial);
+}
+
+/// The larger an expert's key, the sooner it is chosen: one more than the bits of its probability,
+/// which are in the order of floats from 0 on; 0 where there is none. With a NaN in the sum, keys
+/// are those of other NaNs, so that experts 0, 1, ... are chosen.
+DEVICE_FN u32 choice_key(f32 exponential, f32 sum, u32 expert, u32 n) {
+  const u32 key = is_nan_f32(sum) ? ~expert : bits_of_f32(exponential / sum) + 1u;
+  return expert < n ? key : 0u;
+}
+
+/// How many of n keys, a multiple of four, come before `key`, whose place among them is `place`.
+DEVICE_FN u32 keys_before(SHARED(const u32) keys, u32 n, u32 key, u32 place) {
+  u32 count = 0;
+  for (u32 i = 0; i < n; i += 4) {
+    const u32x4 four = load4(keys + i);
+    count += four.x > key || (four.x == key && i < place) ? 1u : 0u;
+    count += four.y > key || (four.y == key && i + 1u < place) ? 1u : 0u;
+    count += four.z > key || (four.z == key && i + 2u < place) ? 1u : 0u;
+    count += four.w > key || (four.w == key && i + 3u < place) ? 1u : 0u;
+  }
+  return count;
+}
 
 /// The row that a router gives.
 DEVICE_FN void write_routing(SHARED(const f32) values, SHARED(const u32) chosen, u32 n_used,

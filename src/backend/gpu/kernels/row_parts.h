@@ -10,11 +10,11 @@ namespace hearth::backend::gpu {
 /// Floats of the input that pass through shared memory at once: each simdgroup has a block of them.
 #define ROW_PART (256 * STRIP_SIMDGROUPS)
 
-#define ROW_CHUNK 256                     // values of a row of floats
-#define ROW_CHUNKS 8                      // that are on their way at once
-#define ROW_CHUNK_STRIDE (ROW_CHUNK + 4)  // rows of a chunk begin at different banks
-#define ROW_CHUNK_WORDS (STRIP_FLOAT_ROWS * ROW_CHUNK_STRIDE)
-#define ROW_CHAIN_STEPS 8
+#define ROW_CHUNK 256                        // values of a row of floats
+#define ROW_CHUNKS 8                         // that are on their way at once
+#define ROW_CHUNK_CHAIN (ROW_CHUNK / 4 + 4)  // chains of a chunk begin at different banks
+#define ROW_CHUNK_WORDS (4 * STRIP_FLOAT_ROWS * ROW_CHUNK_CHAIN)
+#define ROW_CHAIN_FOURS 4
 
 /// The input at first, then codes and their sums, or two chunks of floats.
 #define ROW_POOL (STRIP_MAX_BLOCKS * (STRIP_BLOCK_WORDS + ROW_SUMS))
@@ -46,12 +46,12 @@ DEVICE_FN f32 norm_of_row(PARAMS(StripParams) p, DEVICE(const f32) x,
       group_barrier();  // the part before has been added up
     }
     if (is_there) {
-      store4(pool + in_part, values.low);
-      store4(pool + in_part + 4, values.high);
+      store_in_columns(values.low, values.high, in_part, COLUMN_STRIDE(ROW_PART), pool);
     }
     group_barrier();
     if (simdgroup == STRIP_SIMDGROUPS - 1u) {
-      sum = add_squares_ahead(pool, min_u32(p.n - begin, ROW_PART), lane, sum);
+      sum = add_column_squares(pool + lane % N_LANES * COLUMN_STRIDE(ROW_PART),
+                               min_u32(p.n - begin, ROW_PART) / N_LANES, sum);
     }
   }
   if (simdgroup == STRIP_SIMDGROUPS - 1u) {
@@ -69,9 +69,22 @@ DEVICE_FN RowValues normed(RowValues values, f32 inverse, RowValues norm) {
   return result;
 }
 
-/// Chunk i of a strip of floats, which waits where a tile would.
-DEVICE_FN u32x4 waiting_chunk(THREAD_REF(const StripTile) tile, u32 i) {
-  return i < 4u ? tile.pieces[i % 4] : (i < 6u ? tile.heads[i % 2] : tile.bits[i % 2]);
+/// The first chunk that waits where a tile would goes to shared memory, its four chains apart, and
+/// those behind it move up.
+DEVICE_FN void store_row_chunk(THREAD_REF(StripTile) waiting, u32 thread_index, SHARED(f32) chunk) {
+  const u32x4 four = waiting.pieces[0];
+  SHARED(f32) to = chunk + (thread_index / 64 * (4 * ROW_CHUNK_CHAIN) + thread_index % 64);
+  to[0] = f32_of_bits(four.x);
+  to[ROW_CHUNK_CHAIN] = f32_of_bits(four.y);
+  to[2 * ROW_CHUNK_CHAIN] = f32_of_bits(four.z);
+  to[3 * ROW_CHUNK_CHAIN] = f32_of_bits(four.w);
+  UNROLL for (u32 i = 0; i < 3; ++i) {
+    waiting.pieces[i] = waiting.pieces[i + 1];
+  }
+  waiting.pieces[3] = waiting.heads[0];
+  waiting.heads[0] = waiting.heads[1];
+  waiting.heads[1] = waiting.bits[0];
+  waiting.bits[0] = waiting.bits[1];
 }
 
 /// The thread's four floats of each of ROW_CHUNKS chunks of eight rows from value `begin` on.
@@ -94,36 +107,26 @@ DEVICE_FN void load_row_chunks(PARAMS(StripParams) p, DEVICE(const u8) matrix, u
   }
 }
 
-/// Goes on with a chain over a chunk: of `weights` every fourth value, of x neighbours; the next
-/// steps are read while some are added.
+/// Goes on with a chain over a chunk; the next steps are read while some are added.
 DEVICE_FN f32 add_row_chain(SHARED(const f32) weights, SHARED(const f32) x, f32 sum) {
-  f32 w[ROW_CHAIN_STEPS];
-  f32x4 v[ROW_CHAIN_STEPS / 4];
-  UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS; ++i) {
-    w[i] = weights[4 * i];
-  }
-  UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS / 4; ++i) {
+  f32x4 w[ROW_CHAIN_FOURS];
+  f32x4 v[ROW_CHAIN_FOURS];
+  UNROLL for (u32 i = 0; i < ROW_CHAIN_FOURS; ++i) {
+    w[i] = load4(weights + 4 * i);
     v[i] = load4(x + 4 * i);
   }
-  for (u32 step = ROW_CHAIN_STEPS; step <= ROW_CHUNK / 4; step += ROW_CHAIN_STEPS) {
+  for (u32 step = 4 * ROW_CHAIN_FOURS; step <= ROW_CHUNK / 4; step += 4 * ROW_CHAIN_FOURS) {
     const u32 ahead = step % (ROW_CHUNK / 4);
-    f32 next_w[ROW_CHAIN_STEPS];
-    f32x4 next_v[ROW_CHAIN_STEPS / 4];
-    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS; ++i) {
-      next_w[i] = weights[4 * (ahead + i)];
-    }
-    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS / 4; ++i) {
+    f32x4 next_w[ROW_CHAIN_FOURS];
+    f32x4 next_v[ROW_CHAIN_FOURS];
+    UNROLL for (u32 i = 0; i < ROW_CHAIN_FOURS; ++i) {
+      next_w[i] = load4(weights + (ahead + 4 * i));
       next_v[i] = load4(x + (ahead + 4 * i));
     }
-    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS / 4; ++i) {
-      sum = fma_f32(w[4 * i], v[i].x, sum);
-      sum = fma_f32(w[4 * i + 1], v[i].y, sum);
-      sum = fma_f32(w[4 * i + 2], v[i].z, sum);
-      sum = fma_f32(w[4 * i + 3], v[i].w, sum);
-      v[i] = next_v[i];
-    }
-    UNROLL for (u32 i = 0; i < ROW_CHAIN_STEPS; ++i) {
+    UNROLL for (u32 i = 0; i < ROW_CHAIN_FOURS; ++i) {
+      sum = dot4(w[i], v[i], sum);
       w[i] = next_w[i];
+      v[i] = next_v[i];
     }
   }
   return sum;
@@ -135,28 +138,26 @@ DEVICE_FN u32 row_chain(u32 n) {
 }
 
 /// Eight rows of floats, whose first chunks wait in `loaded`, times the row that is in `chains`:
-/// lane 4 r + c of the first simdgroup returns chain c of row r.
+/// lane 4 r + c of the first simdgroup returns chain c of row r. One loop for all chunks, whose
+/// instructions are waited for once.
 DEVICE_FN f32 multiply_row_floats(PARAMS(StripParams) p, DEVICE(const u8) matrix, u32 first_row,
                                   u32 n_out, SHARED(const f32) chains, SHARED(f32) pool,
                                   u32 thread_index, THREAD_REF(StripTile) loaded) {
-  const u32 to = thread_index / 64 * ROW_CHUNK_STRIDE + 4 * (thread_index % 64);
+  store_row_chunk(loaded, thread_index, pool);
   f32 sum = 0.0f;
-  for (u32 begin = 0; begin < p.n; begin += ROW_CHUNKS * ROW_CHUNK) {
-    if (begin != 0u) {
-      load_row_chunks(p, matrix, first_row, n_out, begin, thread_index, loaded);
-    }
-    UNROLL for (u32 i = 0; i < ROW_CHUNKS; ++i) {
-      const u32 k = begin + i * ROW_CHUNK;
-      if (k < p.n) {
-        // The other of both chunks is still added up; this one was before the last barrier.
-        SHARED(f32) chunk = pool + i % 2 * ROW_CHUNK_WORDS;
-        store4(as_words(chunk + to), waiting_chunk(loaded, i));
-        group_barrier();
-        if (thread_index < 32u) {
-          sum = add_row_chain(chunk + (thread_index / 4 * ROW_CHUNK_STRIDE + thread_index % 4),
-                              chains + (thread_index % 4 * row_chain(p.n) + k / 4), sum);
-        }
+  KEEP_LOOP for (u32 k = 0; k < p.n; k += ROW_CHUNK) {
+    const u32 now = k / ROW_CHUNK % 2 * ROW_CHUNK_WORDS;
+    const u32 next = k + ROW_CHUNK;
+    group_barrier();  // the chunk is there, the one before has been added up
+    if (next < p.n) {
+      if (next % (ROW_CHUNKS * ROW_CHUNK) == 0u) {
+        load_row_chunks(p, matrix, first_row, n_out, next, thread_index, loaded);
       }
+      store_row_chunk(loaded, thread_index, pool + (ROW_CHUNK_WORDS - now));
+    }
+    if (thread_index < 32u) {
+      sum = add_row_chain(pool + (now + thread_index * ROW_CHUNK_CHAIN),
+                          chains + (thread_index % 4 * row_chain(p.n) + k / 4), sum);
     }
   }
   return sum;

@@ -103,9 +103,10 @@ DEVICE_FN void scale_runs(THREAD_REF(const StripTile) tile, RowCodes mine, THREA
                                        DEVICE(const u8) next, RowCodes mine, u32 lane, \
                                        THREAD_REF(RowProduct) product) {               \
     const u32 q = lane % 4;                                                            \
-    i32 evens[2] = {0, 0};                                                             \
-    i32 odds[2] = {0, 0};                                                              \
-    i32 fifths[2][4];                                                                  \
+    i32 low[4];                                                                        \
+    i32 high[4];                                                                       \
+    i32 even_fifth[4];                                                                 \
+    i32 odd_fifth[4];                                                                  \
     UNROLL for (u32 i = 0; i < 4; ++i) {                                               \
       const u32x2 even = words_if(lane / 4 == 2 * i, mine.words[0]);                   \
       const u32x2 odd = words_if(lane / 4 == 2 * i + 1, mine.words[0]);                \
@@ -114,34 +115,36 @@ DEVICE_FN void scale_runs(THREAD_REF(const StripTile) tile, RowCodes mine, THREA
       if (has_next) {                                                                  \
         load_piece(next, i, lane, tile);                                               \
       }                                                                                \
-      i32 low[4];                                                                      \
-      i32 high[4];                                                                     \
-      tile_product_u8(low, even_codes, even.x, even.y, lane);                          \
-      tile_product_u8(high, odd_codes, odd.x, odd.y, lane);                            \
-      UNROLL for (u32 r = 0; r < 2; ++r) {                                             \
-        evens[r] += low[2 * r];                                                        \
-        odds[r] += high[2 * r + 1];                                                    \
+      const u32x4 even_bits = masked_words(tile.bits[0], 0x01010101u << (2 * i));      \
+      const u32x4 odd_bits = masked_words(tile.bits[0], 0x02020202u << (2 * i));       \
+      if (i == 0u) {                                                                   \
+        tile_product_u8(low, even_codes, even.x, even.y, lane);                        \
+        tile_product_u8(high, odd_codes, odd.x, odd.y, lane);                          \
+      } else {                                                                         \
+        add_tile_product_u8(low, even_codes, even.x, even.y, lane);                    \
+        add_tile_product_u8(high, odd_codes, odd.x, odd.y, lane);                      \
       }                                                                                \
       if (has_fifth) {                                                                 \
-        const u32x4 even_bits = masked_words(tile.bits[0], 0x01010101u << (2 * i));    \
-        const u32x4 odd_bits = masked_words(tile.bits[0], 0x02020202u << (2 * i));     \
         if (i == 0u) {                                                                 \
-          tile_product_u8(fifths[0], even_bits, even.x, even.y, lane);                 \
-          tile_product_u8(fifths[1], odd_bits, odd.x, odd.y, lane);                    \
+          tile_product_u8(even_fifth, even_bits, even.x, even.y, lane);                \
+          tile_product_u8(odd_fifth, odd_bits, odd.x, odd.y, lane);                    \
         } else {                                                                       \
-          add_tile_product_u8(fifths[0], even_bits, even.x, even.y, lane);             \
-          add_tile_product_u8(fifths[1], odd_bits, odd.x, odd.y, lane);                \
+          add_tile_product_u8(even_fifth, even_bits, even.x, even.y, lane);            \
+          add_tile_product_u8(odd_fifth, odd_bits, odd.x, odd.y, lane);                \
         }                                                                              \
       }                                                                                \
     }                                                                                  \
     if (has_fifth && has_next) {                                                       \
       load_bits(next, 0, lane, tile);                                                  \
     }                                                                                  \
+    i32 evens[2];                                                                      \
+    i32 odds[2];                                                                       \
     UNROLL for (u32 r = 0; r < 2; ++r) {                                               \
-      odds[r] = odds[r] >> 4;                                                          \
+      evens[r] = low[2 * r];                                                           \
+      odds[r] = high[2 * r + 1] >> 4;                                                  \
       if (has_fifth) {                                                                 \
-        evens[r] += (fifths[0][2 * r] >> (2 * q)) << 4;                                \
-        odds[r] += (fifths[1][2 * r + 1] >> (2 * q + 1)) << 4;                         \
+        evens[r] += (even_fifth[2 * r] >> (2 * q)) << 4;                               \
+        odds[r] += (odd_fifth[2 * r + 1] >> (2 * q + 1)) << 4;                         \
       }                                                                                \
     }                                                                                  \
     scale_runs(tile, mine, evens, odds, q, product);                                   \
@@ -174,22 +177,19 @@ DEVICE_FN void q6_k_row_multiply(THREAD_REF(StripTile) tile, bool has_next, DEVI
   const u32 q = lane % 4;
   i32 totals[2] = {0, 0};
   UNROLL for (u32 k = 0; k < 2; ++k) {
-    i32 sums[4];  // of four bits
+    i32 low[4];   // of four bits
     i32 high[4];  // of two
     UNROLL for (u32 i = 0; i < 4; ++i) {
       const u32x2 x = words_if(lane / 8 == i, mine.words[k]);
       const u32x4 low_words = masked_words(tile.pieces[2 * k + i % 2],  //
                                            i < 2u ? 0x0f0f0f0fu : 0xf0f0f0f0u);
       const u32x4 high_words = masked_words(tile.bits[k], 0x03030303u << (2 * i));
-      i32 low[4];
-      tile_product_u8(low, low_words, x.x, x.y, lane);
       if (i == 0u) {
+        tile_product_u8(low, low_words, x.x, x.y, lane);
         tile_product_u8(high, high_words, x.x, x.y, lane);
       } else {
+        add_tile_product_u8(low, low_words, x.x, x.y, lane);
         add_tile_product_u8(high, high_words, x.x, x.y, lane);
-      }
-      UNROLL for (u32 j = 0; j < 4; ++j) {
-        sums[j] = i == 0u ? low[j] : sums[j] + low[j];
       }
     }
     if (has_next) {
@@ -200,7 +200,7 @@ DEVICE_FN void q6_k_row_multiply(THREAD_REF(StripTile) tile, bool has_next, DEVI
     UNROLL for (u32 r = 0; r < 2; ++r) {
       const u32 scales = word_of(tile.heads[r], 2 * k + q / 2) >> (16 * (q % 2));
       UNROLL for (u32 h = 0; h < 2; ++h) {
-        const i32 sum = (sums[2 * r + h] >> (q < 2u ? 0u : 4u)) +
+        const i32 sum = (low[2 * r + h] >> (q < 2u ? 0u : 4u)) +
                         ((high[2 * r + h] >> (2 * q)) << 4) -
                         32 * mine.sums[2 * k + h];  // codes are 32 less than what is stored
         totals[r] += sum * signed_byte_of(scales, h);

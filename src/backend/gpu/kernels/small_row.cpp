@@ -12,10 +12,16 @@
 
 namespace hearth::backend::gpu {
 
+/// Of the row's convolution: its position, and where its ring is before and after.
+struct RowSlots {
+  u32 position;
+  u32 before;
+  u32 after;
+};
+
 /// What a result waits for, asked for early.
 struct RowEnd {
   RowConv conv;
-  u32 position;
   bool has_conv;
   f32 residual;
   f32 gate;
@@ -23,15 +29,12 @@ struct RowEnd {
 
 DEVICE_FN RowEnd row_end(PARAMS(StripParams) p, u32 part, u32 output, bool is_stored,
                          DEVICE(const f32) row_gate, DEVICE(const f32) residual,
-                         DEVICE(const f32) conv_weight, DEVICE(const i32) positions,
-                         DEVICE(const i32) state_before, DEVICE(const f32) rings) {
+                         DEVICE(const f32) conv_weight, RowSlots slots, DEVICE(const f32) rings) {
   RowEnd end;
-  end.position = 0;
   end.has_conv = is_stored && p.has_conv != 0u && part == 0u;
   if (end.has_conv) {
-    end.position = u32(positions[0]);
-    end.conv = load_conv(conv_weight, rings + u64(u32(state_before[0])) * p.slot_stride,
-                         end.position, output, p.n_out[part]);
+    end.conv = load_conv(conv_weight, rings + u64(slots.before) * p.slot_stride, slots.position,
+                         output, p.n_out[part]);
   }
   end.residual = 0.0f;
   end.gate = 0.0f;
@@ -46,16 +49,16 @@ DEVICE_FN RowEnd row_end(PARAMS(StripParams) p, u32 part, u32 output, bool is_st
 
 /// Stores what comes of a product.
 DEVICE_FN void store_row(PARAMS(StripParams) p, u32 part, f32 product, u32 output,
-                         THREAD_REF(const RowEnd) end, DEVICE(const i32) state_after,
-                         DEVICE(f32) rings, DEVICE(f32) y) {
+                         THREAD_REF(const RowEnd) end, RowSlots slots, DEVICE(f32) rings,
+                         DEVICE(f32) y) {
   f32 result = product;
   if (p.has_row_gate != 0u) {
     result = result * activate_f32(p.row_activation, end.gate);
   }
   result = p.has_residual != 0u && part == 0u ? result + end.residual : result;
   if (end.has_conv) {
-    result = convolve(end.conv, result, end.position, output, p.n_out[part],
-                      rings + u64(u32(state_after[0])) * p.slot_stride);
+    result = convolve(end.conv, result, slots.position, output, p.n_out[part],
+                      rings + u64(slots.after) * p.slot_stride);
   }
   y[output] = result;
 }
@@ -128,7 +131,13 @@ EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, c
   const bool is_float = type == STRIP_F32;
   const bool has_norm = p.has_norm != 0u;
 
-  // What nobody has to wait for: weights, the norm's, how many rows there are.
+  // What nobody has to wait for: weights and the norm's.
+  const bool has_input = k_simdgroup < group.n_blocks;
+  const u32 in_row = 256 * k_simdgroup + LANE_VALUES * k_lane;
+  RowValues weights = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
+  if (has_norm && has_input) {
+    weights = load_values(norm + in_row);
+  }
   const bool is_own = !is_float && owns_strips(group);
   const u32 teams = max_u32(STRIP_SIMDGROUPS / group.n_units, 1u);
   const StripMatrix matrix = strip_matrix(type, group.n_blocks);
@@ -146,23 +155,24 @@ EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, c
   } else if (item.strip < group.end) {
     load_own_tile(type, first_tile, k_lane, tile);
   }
-  const bool has_input = k_simdgroup < group.n_blocks;
-  const u32 in_row = 256 * k_simdgroup + LANE_VALUES * k_lane;
-  RowValues weights = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
-  if (has_norm && has_input) {
-    weights = load_values(norm + in_row);
-  }
-  const u32 n_step_rows = counts[p.axis];
   wait_for_kernel_before();
-  if (n_step_rows == 0u) {
-    return;
-  }
+  // All small things at once, as in strip_row.
+  const u32 n_step_rows = counts[p.axis];
   RowValues input = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
   if (has_input) {
     input = load_values(x + in_row);
   }
+  RowSlots slots = {0, 0, 0};
+  if (p.has_conv != 0u) {
+    slots.position = u32(positions[0]);
+    slots.before = u32(state_before[0]);
+    slots.after = u32(state_after[0]);
+  }
   if (is_own && item.strip < group.end) {
     load_own_tile(type, first_tile + matrix.tile_bytes, k_lane, second);
+  }
+  if (n_step_rows == 0u) {
+    return;
   }
   f32 factor = 1.0f;
   if (has_norm) {
@@ -205,8 +215,8 @@ EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, c
         }
         const bool ends = unit + 2u == group.n_units;
         if (ends) {
-          ending = row_end(p, group.part, output, is_stored, row_gate, residual, conv_weight,
-                           positions, state_before, rings);
+          ending = row_end(p, group.part, output, is_stored, row_gate, residual, conv_weight, slots,
+                           rings);
         }
         const StripItem next = {ends ? strip + STRIP_SIMDGROUPS : strip, ends ? 0u : unit + 2u};
         const bool has_next = next.strip < group.end;
@@ -221,7 +231,7 @@ EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, c
       }
       if (is_stored) {
         store_row(p, group.part, is_pair ? activate_f32(p.activation, gate) * sum : sum, output,
-                  ending, state_after, rings, y);
+                  ending, slots, rings, y);
       }
     }
     return;
@@ -232,8 +242,8 @@ EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, c
     const u32 end = min_u32(strip + teams, group.end);
     const u32 output = (strip + place) * STRIP_ROWS + k_thread.x % STRIP_ROWS;
     const bool is_stored = place < end - strip && kind == 0u && output < n_out;
-    const RowEnd ending = row_end(p, group.part, output, is_stored, row_gate, residual, conv_weight,
-                                  positions, state_before, rings);
+    const RowEnd ending =
+        row_end(p, group.part, output, is_stored, row_gate, residual, conv_weight, slots, rings);
     f32 result =
         small_row(type, group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane,
                   codes, scales, work, place, kind, k_thread.x % STRIP_ROWS, item, tile.codes);
@@ -242,7 +252,7 @@ EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, c
       result = activate_f32(p.activation, result) * other;
     }
     if (is_stored) {
-      store_row(p, group.part, result, output, ending, state_after, rings, y);
+      store_row(p, group.part, result, output, ending, slots, rings, y);
     }
     if (end < group.end) {
       group_barrier();  // what tiles said has been used

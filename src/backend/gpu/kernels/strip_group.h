@@ -46,7 +46,7 @@ struct StripItem {
 DEVICE_FN StripItem first_item(u32 begin, u32 teams, u32 simdgroup, u32 n_units) {
   StripItem result = {begin, simdgroup};
   if (n_units < STRIP_SIMDGROUPS) {
-    const u32 team = simdgroup / n_units;
+    const u32 team = n_units == 8u ? simdgroup / 8 : simdgroup / n_units;
     result.strip = team < teams ? begin + team : ~0u;
     result.unit = simdgroup - team * n_units;
   }

@@ -60,7 +60,13 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
   const bool is_float = type == STRIP_F32;
   const bool has_norm = p.has_norm != 0u;
 
-  // What nobody has to wait for: weights, the norm's, how many rows there are.
+  // What nobody has to wait for: weights and the norm's.
+  const bool has_input = k_simdgroup < group.n_blocks;
+  const u32 in_row = 256 * k_simdgroup + LANE_VALUES * k_lane;
+  RowValues weights = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
+  if (has_norm && has_input) {
+    weights = load_values(norm + in_row);
+  }
   const u32 teams = max_u32(STRIP_SIMDGROUPS / group.n_units, 1u);
   const StripMatrix matrix = strip_matrix(type, group.n_blocks);
   StripItem item = first_item(group.begin, teams, k_simdgroup, group.n_units);
@@ -71,20 +77,23 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
     tile_load(type, (is_second(item, group) ? weight1 : weight) + item_tile(item, group, matrix),
               k_lane, tile);
   }
-  const bool has_input = k_simdgroup < group.n_blocks;
-  const u32 in_row = 256 * k_simdgroup + LANE_VALUES * k_lane;
-  RowValues weights = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
-  if (has_norm && has_input) {
-    weights = load_values(norm + in_row);
-  }
-  const u32 n_step_rows = counts[p.axis];
   wait_for_kernel_before();
-  if (n_step_rows == 0u) {
-    return;
-  }
+  // All small things at once. Whoever comes last has no time to wait for some of them before.
+  const u32 n_step_rows = counts[p.axis];
   RowValues input = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
   if (has_input) {
     input = load_values(x + in_row);
+  }
+  u32 position = 0;
+  u32 slot_before = 0;
+  u32 slot_after = 0;
+  if (p.has_conv != 0u) {
+    position = u32(positions[0]);
+    slot_before = u32(state_before[0]);
+    slot_after = u32(state_after[0]);
+  }
+  if (n_step_rows == 0u) {
+    return;
   }
   f32 factor = 1.0f;
   if (has_norm) {
@@ -124,12 +133,10 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
     const bool is_stored = place < end - strip && kind == 0u && output < n_out;
     // What the results wait for, asked for early.
     RowConv conv;
-    u32 position = 0;
     const bool has_conv = is_stored && p.has_conv != 0u && group.part == 0u;
     if (has_conv) {
-      position = u32(positions[0]);
-      conv = load_conv(conv_weight, rings + u64(u32(state_before[0])) * p.slot_stride, position,
-                       output, n_out);
+      conv =
+          load_conv(conv_weight, rings + u64(slot_before) * p.slot_stride, position, output, n_out);
     }
     f32 before = 0.0f;
     f32 gate = 0.0f;
@@ -167,7 +174,7 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
       result = has_residual ? result + before : result;
       if (has_conv) {
         result = convolve(conv, result, position, output, n_out,
-                          rings + u64(u32(state_after[0])) * p.slot_stride);
+                          rings + u64(slot_after) * p.slot_stride);
       }
       y[output] = result;
     }

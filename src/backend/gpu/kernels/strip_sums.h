@@ -144,24 +144,34 @@ DEVICE_FN void store_row_terms(RowProduct product, f32 scale, u32 lane, SHARED(f
   store2(to, product.factor * scale, f32(product.sum));
 }
 
-/// One result: the blocks' terms from those of its row on, in order.
-DEVICE_FN f32 sum_row_terms(SHARED(const f32) terms, u32 n_blocks, bool has_offset) {
-  f32 sum = 0.0f;
-  for (u32 block = 0; block < n_blocks; block += ROW_SUM_STEPS) {
-    f32x4 said[ROW_SUM_STEPS];
-    UNROLL for (u32 i = 0; i < ROW_SUM_STEPS; ++i) {
-      if (block + i < n_blocks) {
-        said[i] = load4(terms + (block + i) * ROW_TERMS);
-      }
+/// Goes on with one result by n blocks.
+DEVICE_FN f32 add_row_terms(SHARED(const f32) terms, u32 n, bool has_offset, f32 sum) {
+  f32x4 said[ROW_SUM_STEPS];
+  UNROLL for (u32 i = 0; i < ROW_SUM_STEPS; ++i) {
+    if (i < n) {
+      said[i] = load4(terms + i * ROW_TERMS);
     }
-    UNROLL for (u32 i = 0; i < ROW_SUM_STEPS; ++i) {
-      if (block + i < n_blocks) {
-        sum = fma_f32(said[i].x, said[i].y, sum);
-        sum = has_offset ? fma_f32(said[i].z, said[i].w, sum) : sum;
-      }
+  }
+  UNROLL for (u32 i = 0; i < ROW_SUM_STEPS; ++i) {
+    if (i < n) {
+      sum = fma_f32(said[i].x, said[i].y, sum);
+      sum = has_offset ? fma_f32(said[i].z, said[i].w, sum) : sum;
     }
   }
   return sum;
+}
+
+/// One result: the blocks' terms from those of its row on, in order.
+DEVICE_FN f32 sum_row_terms(SHARED(const f32) terms, u32 n_blocks, bool has_offset) {
+  f32 sum = 0.0f;
+  u32 block = 0;
+  KEEP_LOOP for (; block + ROW_SUM_STEPS <= n_blocks; block += ROW_SUM_STEPS) {
+    sum = add_row_terms(terms + block * ROW_TERMS, ROW_SUM_STEPS, has_offset, sum);
+  }
+  KEEP_LOOP for (; block + 2 <= n_blocks; block += 2) {
+    sum = add_row_terms(terms + block * ROW_TERMS, 2, has_offset, sum);
+  }
+  return block < n_blocks ? add_row_terms(terms + block * ROW_TERMS, 1, has_offset, sum) : sum;
 }
 
 }  // namespace hearth::backend::gpu
