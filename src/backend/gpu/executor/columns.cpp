@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 
 #include "backend/gpu/executor/strips.h"
 #include "backend/gpu/kernels/columns.h"
@@ -112,8 +113,10 @@ void dispatch_columns(std::span<const MatrixProduct> products, std::size_t n_out
 bool takes_columns(const MatrixProduct& product, const MatrixInput& input,
                    const Recorder& recorder) {
   const u32 rows = recorder.rows(input.value());
-  return recorder.is_tiled(product.weight) && rows > max_strip_rows && rows <= max_column_rows &&
-         !product.bias && product.gate.kind != PRODUCT_ELEMENT_GATE &&
+  const std::optional<u32> type = strip_type(product.weight, recorder);
+  return recorder.is_tiled(product.weight) && type && !STRIP_IS_SMALL(*type) &&
+         rows > max_strip_rows && rows <= max_column_rows && !product.bias &&
+         product.gate.kind != PRODUCT_ELEMENT_GATE &&
          (!product.experts || product.experts->first_row % TILE_ROWS == 0);
 }
 
