@@ -31,6 +31,7 @@ namespace hearth::backend::gpu::metal {
 using std::string_view_literals::operator\"\"sv;  // its lengths cost the compiler nothing
 
 std::string library_source() {
+  using namespace std::string_view_literals;  // lengths that no compiler counts
   static constexpr std::array<std::string_view, ${N_PARTS}> parts{
 ${parts}  };
   std::string text;
