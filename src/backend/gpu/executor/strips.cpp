@@ -25,19 +25,12 @@ u32 n_in(const MatrixProduct& product, const Recorder& recorder) {
   return static_cast<u32>(recorder.host_weight(product.weight).tensor.shape.back());
 }
 
-/// Whether chains of so many rows have room on their way from simdgroup to simdgroup.
-bool fit_links(u32 n_blocks, u32 n_rows) {
-  const u32 n_teams = std::max<u32>(STRIP_SIMDGROUPS / n_blocks, 1);
-  return 2 * n_teams * (n_blocks - 1) * SMALL_LINK_FLOATS(n_rows) <= STRIP_WORK;
-}
-
 /// Rows of the step that a threadgroup can multiply with a matrix of a type, 0 if it cannot.
 u32 rows_that_fit(u32 n, u32 type, bool is_pair) {
   const u32 n_blocks = n / block_values;
   const u32 n_units = is_pair ? 2 * n_blocks : n_blocks;
   u32 rows = std::min<u32>(STRIP_MAX_ROWS, STRIP_MAX_BLOCKS / n_blocks);
-  while (rows > 0 && (STRIP_IS_SMALL(type) ? !fit_links(n_blocks, rows)
-                                           : STRIP_BLOCK_FLOATS(rows) * n_units > STRIP_WORK)) {
+  while (rows > 0 && !STRIP_IS_SMALL(type) && STRIP_BLOCK_FLOATS(rows) * n_units > STRIP_WORK) {
     --rows;
   }
   return rows;

@@ -37,7 +37,7 @@ EARLY_KERNEL(strip_projection_small, STRIP_THREADS, StripParams, BUFFER(0, const
              BUFFER(6, const u8, weight1), BUFFER(7, const u8, weight2),
              BUFFER(8, const u8, weight3), BUFFER(9, f32, y0), BUFFER(10, f32, y1),
              BUFFER(11, f32, y2), BUFFER(12, f32, y3)) {
-  SHARED_ARRAY(f32, work, STRIP_WORK);
+  SHARED_ARRAY(f32, work, SMALL_LINK_WORK);
   SHARED_ARRAY(u32, codes, (STRIP_MAX_BLOCKS * STRIP_BLOCK_WORDS + STRIP_MAX_ROWS * SMALL_ROW_GAP));
   SHARED_ARRAY(f32, scales, (STRIP_MAX_BLOCKS * SMALL_RUNS));
   SHARED_ARRAY(f32, inverses, STRIP_MAX_ROWS);

@@ -43,7 +43,9 @@ namespace hearth::backend::gpu {
 #define STRIP_ROW_TERMS(type) (STRIP_IS_SMALL(type) ? SMALL_TERMS : ROW_TERMS)
 
 /// Types with blocks of 32 weights, several rows of the step: chains pass from one simdgroup to the
-/// next through work, of each tile but the first of a row twice so many floats.
+/// next through shared memory, of each tile but the first of a row twice so many floats; and as
+/// many as any rows within STRIP_MAX_ROWS and STRIP_MAX_BLOCKS need.
+#define SMALL_LINK_WORK 3584
 #define SMALL_LINK_FLOATS(n_rows) (32 * (((n_rows) + 1) / 2))
 
 /// strip_projection and strip_projection_small, for steps of several rows, strip_row and
@@ -61,8 +63,8 @@ namespace hearth::backend::gpu {
 /// those of the threadgroups before it; of floats that is one. Grid (group_end of the last part,
 /// ceil(capacity / group_rows)). n is a multiple of 256, at most STRIP_WORK - 16 with a matrix of
 /// floats; a matrix has less than 4 GiB. For r = group_rows: r <= STRIP_MAX_ROWS, n / 256 * r <=
-/// STRIP_MAX_BLOCKS, and STRIP_BLOCK_FLOATS(r) times n / 256, twice that for a pair, times
-/// round_strips <= STRIP_WORK.
+/// STRIP_MAX_BLOCKS, and with blocks of 256 weights STRIP_BLOCK_FLOATS(r) times n / 256, twice that
+/// for a pair, times round_strips <= STRIP_WORK.
 struct StripParams {
   u32 axis;  // whose rows: 0 of the step, 1 of its logits
   u32 n;

@@ -229,6 +229,21 @@ TEST_P(GpuStrips, MultipliesRowsLongerThanTheirParts) {
   }
 }
 
+TEST_P(GpuStrips, MultipliesTheLongestRows) {
+  if (!has_small() || std::ranges::count(GetParam().types, "F32") != 0) {
+    GTEST_SKIP() << "others are shorter";
+  }
+  constexpr std::int64_t n = 256 * STRIP_MAX_BLOCKS;
+  const auto matrix = add_matrix(n_outs[0], n);
+  for (const std::int64_t rows : {n_rows, std::int64_t{1}}) {
+    const Matrix x = random_matrix(rows, n, 4);
+    StripParams params = params_of(n);
+    params.n_out[0] = static_cast<u32>(n_outs[0]);
+    params.group_rows = 1;
+    expect_bits(run(params, x, {.matrices = {matrix}})[0], op(graph::MatMul{matrix, {}}, {x}).data);
+  }
+}
+
 TEST_P(GpuStrips, GivesTheSameBitsWithManyStripsForAThreadgroup) {
   if (GetParam().name == "F32") {
     GTEST_SKIP() << "of floats a threadgroup has one";
