@@ -7,7 +7,7 @@
 # and OUTPUT.cpp, which embeds it file by file: compilers limit the length of a string literal.
 
 set(text "#pragma STDC FP_CONTRACT OFF\n\n")
-set(parts "    R\"metal(${text})metal\",\n")
+set(parts "    R\"metal(${text})metal\"sv,\n")
 math(EXPR N_PARTS "${N_FILES} + 1")
 foreach(file IN LISTS FILES)
   file(READ "${SOURCE_DIR}/${file}" content)
@@ -19,7 +19,7 @@ foreach(file IN LISTS FILES)
   string(REGEX REPLACE "\n\n\n+" "\n\n" content "${content}")
   set(content "// ${file}\n\n${content}\n")
   string(APPEND text "${content}")
-  string(APPEND parts "    R\"metal(${content})metal\",\n")
+  string(APPEND parts "    R\"metal(${content})metal\"sv,\n")
 endforeach()
 file(WRITE "${OUTPUT}.metal" "${text}")
 file(WRITE "${OUTPUT}.cpp" "#include \"backend/gpu/metal/metal_source.h\"
@@ -28,11 +28,14 @@ file(WRITE "${OUTPUT}.cpp" "#include \"backend/gpu/metal/metal_source.h\"
 
 namespace hearth::backend::gpu::metal {
 
+using std::string_view_literals::operator\"\"sv;  // its lengths cost the compiler nothing
+
 std::string library_source() {
-  static constexpr std::array<const char*, ${N_PARTS}> parts{
+  using namespace std::string_view_literals;  // lengths that no compiler counts
+  static constexpr std::array<std::string_view, ${N_PARTS}> parts{
 ${parts}  };
   std::string text;
-  for (const char* part : parts) {
+  for (const std::string_view part : parts) {
     text += part;
   }
   return text;

@@ -20,7 +20,11 @@ TEST(DeviceWeights, MakesTheSameTilesHoweverLittleOfThemIsOnItsWay) {
   weights.add("matrix", quant::find("Q4_K")->dtype, {100, 512});
   weights.add("experts", quant::find("Q6_K")->dtype, {5, 40, 256});
   weights.add("few", quant::find("Q5_K")->dtype, {7, 9, 256});
-  weights.add("untiled", quant::find("Q8_0")->dtype, {20, 256});
+  weights.add("small blocks", quant::find("Q8_0")->dtype, {5, 33, 512});
+  weights.add("odd blocks", quant::find("MXFP4")->dtype, {20, 512});
+  weights.add("untiled", quant::find("Q4_1")->dtype, {20, 256});
+  weights.add("no whole tiles", quant::find("Q8_0")->dtype, {20, 288});
+  constexpr std::size_t n_tiled = 5;
   // All at once; a few matrices; strips of one; less than a strip, of which one goes all the same.
   for (const std::int64_t staging : {1 << 20, 20'000, 7'000, 1}) {
     SCOPED_TRACE(staging);
@@ -30,9 +34,9 @@ TEST(DeviceWeights, MakesTheSameTilesHoweverLittleOfThemIsOnItsWay) {
     for (std::size_t i = 0; i < weights.table().size(); ++i) {
       const auto id = graph::WeightId{static_cast<std::int32_t>(i)};
       const TensorView& tensor = weights.table()[i].tensor;
-      EXPECT_EQ(uploaded->is_tiled(id), i < 3);
+      EXPECT_EQ(uploaded->is_tiled(id), i < n_tiled);
       EXPECT_EQ(download(*device, uploaded->part(id)),
-                i < 3 ? tiled(tensor) : Contents(tensor.data.begin(), tensor.data.end()))
+                i < n_tiled ? tiled(tensor) : Contents(tensor.data.begin(), tensor.data.end()))
           << weights.table()[i].name;
     }
   }

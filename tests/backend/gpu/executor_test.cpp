@@ -149,6 +149,30 @@ TEST(GpuBackend, GivesTheReferenceBitsForPromptsOfManyRows) {
   }
 }
 
+void expect_reference_bits(const TinyModel& model, std::initializer_list<std::size_t> chunks) {
+  const std::vector<Tokens> sequences{random_tokens(21, model.size().vocab, 1)};
+  const auto expected = reference_logits(model, DType::f16, sequences);
+  for (const std::size_t chunk : chunks) {
+    const auto actual = run_schedule(*gpu_backend(), model, DType::f16, sequences,
+                                     {.chunk = chunk, .logits_every = 3});
+    EXPECT_EQ(first_difference(expected, actual), "") << "chunks of " << chunk;
+  }
+}
+
+// One row, several, and as many as prompts have.
+TEST(GpuBackend, GivesTheReferenceBitsForTilesOfBlocksOf32Weights) {
+  const TinyModel model(Family::hybrid, {.n_layers = 2, .vocab = 24},
+                        types({"Q8_0", "Q4_0", "Q8_0"}));
+  expect_reference_bits(model, {21, 5, 1});
+}
+
+// They share projections with blocks of 256 weights.
+TEST(GpuBackend, GivesTheReferenceBitsForTilesOfEveryKind) {
+  const TinyModel model(Family::hybrid, {.n_layers = 2, .vocab = 24},
+                        types({"Q8_0", "Q4_K", "MXFP4"}));
+  expect_reference_bits(model, {5, 1});
+}
+
 TEST(GpuBackend, GivesTheReferenceBitsForMoreStripsOfAnExpertThanThreadsAddUp) {
   TinySize size = small();
   size.ffn = 768;  // 48 strips of gate and of up for at most a few threadgroups

@@ -197,6 +197,13 @@ DEVICE_FN void tile_product_u8(i32* sums, u32x4 a, u32 b_low, u32 b_high, u32 /*
       : "=r"(sums[0]), "=r"(sums[1]), "=r"(sums[2]), "=r"(sums[3])
       : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b_low), "r"(b_high), "r"(0));
 }
+/// With 16 columns of a and rows of b: the lower ones of each.
+DEVICE_FN void add_half_tile_product_u8(i32* sums, u32 a_row, u32 a_row8, u32 b, u32 /*lane*/) {
+  asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.s8.s32 "
+      "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+      : "r"(a_row), "r"(a_row8), "r"(b));
+}
 DEVICE_FN void add_tile_product_i8(i32* sums, u32x4 a, u32 b_low, u32 b_high, u32 /*lane*/) {
   asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
       "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"

@@ -35,10 +35,10 @@
 ///             [16, 8] += a [16, 32] of unsigned or signed bytes times b [32, 8] of signed ones.
 ///             Lane 4 g + q has of a the bytes 4q ... of rows g (.x) and g + 8 (.y), and 16 + 4q
 ///             ... (.z, .w); of b's column g the bytes 4q ... and 16 + 4q ...; of the sums columns
-///             2q and 2q + 1 of rows g and g + 8
+///             2q and 2q + 1 of rows g and g + 8. add_half_tile_product_u8(sums, a_row, a_row8, b,
+///             lane): of a [16, 16] and b [16, 8] the words .x, .y and b_low
 /// Loops       UNROLL in front of a loop with a constant count; KEEP_LOOP in front of one that is
-/// to
-///             stay as short as it is, since code that runs once waits for its instructions
+///             to stay as short as it is, since code that runs once waits for its instructions
 
 #ifdef __CUDACC__
 #include "backend/gpu/dialect/cuda.h"

@@ -323,6 +323,10 @@ DEVICE_FN void tile_product_u8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high,
   std::fill_n(sums, 4, 0);
   emulator::add_tile_product<false>(sums, a, b_low, b_high, where);
 }
+DEVICE_FN void add_half_tile_product_u8(THREAD(i32) sums, u32 a_row, u32 a_row8, u32 b,
+                                        u32 /*lane*/, SITE) {
+  emulator::add_tile_product<false>(sums, {a_row, a_row8, 0, 0}, b, 0, where);
+}
 DEVICE_FN void add_tile_product_i8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 /*lane*/,
                                    SITE) {
   emulator::add_tile_product<true>(sums, a, b_low, b_high, where);

@@ -235,6 +235,10 @@ DEVICE_FN void tile_product_u8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high,
   }
   add_tile_product(sums, a, b_low, b_high, false, lane);
 }
+DEVICE_FN void add_half_tile_product_u8(THREAD(i32) sums, u32 a_row, u32 a_row8, u32 b, u32 lane) {
+  const u32x4 a = {a_row, a_row8, 0, 0};
+  add_tile_product(sums, a, b, 0, false, lane);
+}
 DEVICE_FN void add_tile_product_i8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 lane) {
   add_tile_product(sums, a, b_low, b_high, true, lane);
 }

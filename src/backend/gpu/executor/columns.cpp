@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 
 #include "backend/gpu/executor/strips.h"
 #include "backend/gpu/kernels/columns.h"

@@ -3,19 +3,14 @@
 #include <algorithm>
 #include <map>
 
+#include "backend/gpu/executor/tiled_types.h"
 #include "backend/gpu/kernels/weight_tiles.h"
 #include "base/assert.h"
 #include "base/checked.h"
-#include "quant/all_types.h"
 #include "quant/registry.h"
 
 namespace hearth::backend::gpu {
 namespace {
-
-bool has_tiles(DType type) {
-  return type == quant::Q4_K::info.dtype || type == quant::Q5_K::info.dtype ||
-         type == quant::Q6_K::info.dtype;
-}
 
 /// A weight as matrices of rows of blocks.
 struct TiledShape {
@@ -47,6 +42,8 @@ class TileUploader {
     }
     const TiledShape shape(tensor);
     const auto block_bytes = static_cast<u32>(quant::info(tensor.dtype).block_bytes);
+    const auto n_tiles =
+        static_cast<u32>(shape.row_bytes / (block_bytes * TILE_BLOCKS(block_bytes)));
     // Whole matrices, or strips of one.
     const std::int64_t matrix_bytes = shape.n_rows * shape.row_bytes;
     const std::int64_t n_at_once = std::max<std::int64_t>(largest_ / matrix_bytes, 1);
@@ -65,9 +62,7 @@ class TileUploader {
         BufferPart tiles = to;
         tiles.offset += static_cast<std::uint64_t>(strip * strip_bytes);
         tiles.bytes = static_cast<std::uint64_t>(n_strips * strip_bytes);
-        HEARTH_TRY(tile(from, tiles,
-                        {block_bytes, static_cast<u32>(shape.row_bytes / block_bytes),
-                         static_cast<u32>(n_rows)},
+        HEARTH_TRY(tile(from, tiles, {block_bytes, n_tiles, static_cast<u32>(n_rows)},
                         static_cast<u32>(n_strips)));
       }
     }
@@ -84,7 +79,7 @@ class TileUploader {
     HEARTH_TRY(device_.upload(staged, from));
     HEARTH_TRY(finish());
     CommandList list;
-    list.dispatch(KernelId::tile_weights, {staged, to}, params, {params.n_blocks, n_strips},
+    list.dispatch(KernelId::tile_weights, {staged, to}, params, {params.n_tiles, n_strips},
                   {TILE_WEIGHTS_THREADS});
     HEARTH_ASSIGN(commands_, device_.prepare(list));
     HEARTH_ASSIGN(ticket_, device_.submit(*commands_));
@@ -113,8 +108,7 @@ Result<DeviceWeights> DeviceWeights::create(Device& device, const graph::WeightT
   std::int64_t largest_strip = 0;
   for (const graph::Weight& weight : weights) {
     const TensorView& tensor = weight.tensor;
-    const bool is_tiled = device.capabilities().has_integer_tiles && tensor.shape.rank() > 1 &&
-                          has_tiles(tensor.dtype);
+    const bool is_tiled = device.capabilities().has_integer_tiles && has_tiles(tensor);
     auto bytes = static_cast<std::int64_t>(tensor.data.size());
     if (is_tiled) {
       const TiledShape shape(tensor);

@@ -27,12 +27,28 @@ std::int64_t n_blocks(const plan::ExpertDown& down, const Recorder& recorder) {
   return recorder.features(down.input) / block_values;
 }
 
+/// Whether what the tiles of all experts of a row say fits, and of the shared one.
+bool fits_work(const plan::ExpertDown& down, const plan::Projection* shared,
+               const Recorder& recorder) {
+  const auto n_floats = [&](graph::WeightId weight, std::int64_t blocks) {
+    return blocks * STRIP_ROW_TERMS(strip_type(weight, recorder).value());
+  };
+  const std::int64_t n_shared =
+      shared == nullptr ? 0 : recorder.features(shared->input) / block_values;
+  return n_blocks(down, recorder) + n_shared <= STRIP_MAX_BLOCKS &&
+         n_floats(down.down.weight, n_blocks(down, recorder)) +
+                 (shared == nullptr ? 0
+                                    : n_floats(shared->parts.front().matmul.weight, n_shared)) <=
+             DOWN_WORK;
+}
+
 /// Strips that a threadgroup takes: so many threadgroups that each compute unit has one, as far as
 /// its shared memory goes.
-u32 strips_for_each_group(u32 n_strips, u32 n_experts, u32 n_units, const Recorder& recorder) {
+u32 strips_for_each_group(u32 n_strips, u32 n_experts, u32 n_units, u32 type,
+                          const Recorder& recorder) {
   const u32 n_groups = std::max(recorder.device().compute_units / n_experts, 1u);
   return std::clamp<u32>(static_cast<u32>(ceil_div(n_strips, n_groups)), 1,
-                         std::min<u32>(EXPERT_MAX_UNITS / n_units, EXPERT_MAX_STRIPS));
+                         std::min<u32>(EXPERT_MAX_UNITS(type) / n_units, EXPERT_MAX_STRIPS));
 }
 
 }  // namespace
@@ -67,7 +83,7 @@ void record_routed_gate(const plan::OpLaunch& router, const plan::ExpertGate& ga
   const auto n_strips = static_cast<u32>(ceil_div(params.n_out, STRIP_ROWS));
   params.group_strips =
       strips_for_each_group(n_strips, params.n_used * recorder.rows(gate.input),
-                            2 * params.n / static_cast<u32>(block_values), recorder);
+                            2 * params.n / static_cast<u32>(block_values), params.type, recorder);
   recorder.dispatch(
       KernelId::expert_gate,
       {recorder.step().counts, recorder.value(gate.input),
@@ -86,7 +102,7 @@ bool takes_expert_down(const plan::ExpertDown& down, const Recorder& recorder) {
   return recorder.rows(down.input) <= max_strip_rows &&
          !prefers_columns(recorder.rows(down.input), down.down.weight, recorder) &&
          n_used < DOWN_MAX_SLOTS && recorder.features(down.input) == n_used * n_in &&
-         begins_strip(down.down, recorder) && n_blocks(down, recorder) <= STRIP_MAX_BLOCKS;
+         begins_strip(down.down, recorder) && fits_work(down, nullptr, recorder);
 }
 
 bool is_shared_expert(const plan::ExpertDown& down, const plan::Projection& shared,
@@ -95,8 +111,7 @@ bool is_shared_expert(const plan::ExpertDown& down, const plan::Projection& shar
          shared.row_gate && !shared.row_gate->columns && shared.input_gate &&
          !shared.input_gate->columns && !shared.parts.front().matmul.bias &&
          recorder.is_tiled(shared.parts.front().matmul.weight) &&
-         n_blocks(down, recorder) + recorder.features(shared.input) / block_values <=
-             STRIP_MAX_BLOCKS;
+         fits_work(down, &shared, recorder);
 }
 
 void record_expert_down(const plan::ExpertDown& down, const plan::Projection* shared,

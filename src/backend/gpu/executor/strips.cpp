@@ -5,24 +5,16 @@
 #include <limits>
 #include <optional>
 
+#include "backend/gpu/executor/tiled_types.h"
 #include "backend/gpu/kernels/strips.h"
 #include "base/assert.h"
 #include "base/checked.h"
-#include "quant/all_types.h"
 #include "quant/registry.h"
 
 namespace hearth::backend::gpu {
 namespace {
 
 constexpr u32 block_values = 256;
-
-struct StripType {
-  DType dtype;
-  u32 number;  // StripParams::type
-};
-constexpr std::array strip_types{
-    StripType{quant::Q4_K::info.dtype, STRIP_Q4_K}, StripType{quant::Q5_K::info.dtype, STRIP_Q5_K},
-    StripType{quant::Q6_K::info.dtype, STRIP_Q6_K}, StripType{DType::f32, STRIP_F32}};
 
 DType type_of(const MatrixProduct& product, const Recorder& recorder) {
   return recorder.host_weight(product.weight).tensor.dtype;
@@ -33,15 +25,16 @@ u32 n_in(const MatrixProduct& product, const Recorder& recorder) {
   return static_cast<u32>(recorder.host_weight(product.weight).tensor.shape.back());
 }
 
-/// Rows of the step that a threadgroup can multiply, 0 if it cannot.
-u32 rows_that_fit(u32 n, bool is_pair) {
+/// Rows of the step that a threadgroup can multiply with a matrix of a type, 0 if it cannot.
+u32 rows_that_fit(u32 n, u32 type, bool is_pair) {
   const u32 n_blocks = n / block_values;
   const u32 n_units = is_pair ? 2 * n_blocks : n_blocks;
   if (n_blocks > STRIP_MAX_BLOCKS) {
     return 0;
   }
-  u32 rows = std::min<u32>(STRIP_MAX_ROWS, STRIP_LOT_BLOCKS / n_blocks);
-  while (rows > 0 && STRIP_BLOCK_FLOATS(rows) * n_units > STRIP_WORK) {
+  u32 rows = std::min<u32>(STRIP_MAX_ROWS,
+                           (STRIP_IS_SMALL(type) ? STRIP_MAX_BLOCKS : STRIP_LOT_BLOCKS) / n_blocks);
+  while (rows > 0 && !STRIP_IS_SMALL(type) && STRIP_BLOCK_FLOATS(rows) * n_units > STRIP_WORK) {
     --rows;
   }
   return rows;
@@ -59,7 +52,7 @@ Part part_of(const MatrixProduct& product, const Recorder& recorder) {
   const u32 type = *strip_type(product.weight, recorder);
   const u32 strip_rows = type == STRIP_F32 ? STRIP_FLOAT_ROWS : STRIP_ROWS;
   return {type, static_cast<u32>(ceil_div(product.n_out, strip_rows)),
-          static_cast<u32>(quant::info(dtype).block_bytes)};
+          static_cast<u32>(quant::row_bytes(dtype, block_values))};
 }
 
 /// Strips of each part for a threadgroup: as even in bytes as at most n_groups allow, but one of
@@ -105,8 +98,9 @@ u32 divide_strips(std::span<const Part> parts, u32 n_groups, StripParams& params
 }
 
 /// What all products of a launch have in common.
-void set_common(const MatrixProduct& first, const MatrixInput& input, const Recorder& recorder,
-                StripParams& params) {
+void set_common(std::span<const MatrixProduct> products, const MatrixInput& input,
+                const Recorder& recorder, StripParams& params) {
+  const MatrixProduct& first = products.front();
   const bool is_pair = params.is_pair != 0;
   params.axis = recorder.axis(input.value());
   params.n = n_in(first, recorder);
@@ -114,7 +108,11 @@ void set_common(const MatrixProduct& first, const MatrixInput& input, const Reco
     params.has_norm = 1;
     params.eps = norm->eps;
   }
-  params.group_rows = std::min(rows_that_fit(params.n, is_pair), recorder.rows(input.value()));
+  params.group_rows = recorder.rows(input.value());
+  for (const MatrixProduct& product : products) {
+    params.group_rows = std::min(
+        params.group_rows, rows_that_fit(params.n, *strip_type(product.weight, recorder), is_pair));
+  }
   const u32 n_units = params.n / block_values * (is_pair ? 2 : 1);
   params.round_strips = STRIP_WORK / (STRIP_BLOCK_FLOATS(params.group_rows) * n_units);
   if (params.group_rows == 1) {  // a thread for each result
@@ -142,11 +140,25 @@ void add_conv(const StripConv* conv, StripParams& params, std::vector<BufferPart
                                  step.state_before, step.state_after, caches.ring(conv->op.layer)});
 }
 
+bool is_small(const MatrixProduct& product, const Recorder& recorder) {
+  return STRIP_IS_SMALL(*strip_type(product.weight, recorder));
+}
+
+KernelId strip_kernel(std::span<const MatrixProduct> products, bool is_row,
+                      const Recorder& recorder) {
+  const bool has_small = std::ranges::any_of(
+      products, [&](const MatrixProduct& product) { return is_small(product, recorder); });
+  if (is_row) {
+    return has_small ? KernelId::strip_row_small : KernelId::strip_row;
+  }
+  return has_small ? KernelId::strip_projection_small : KernelId::strip_projection;
+}
+
 /// `products` in the order of the kernel's weights, `n_outputs` of which have strips of their own.
 void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, StripParams params,
               MatrixInput& input, Recorder& recorder, const StripConv* conv = nullptr) {
   const MatrixProduct& first = products.front();
-  set_common(first, input, recorder, params);
+  set_common(products, input, recorder, params);
   BufferPart x = recorder.value(input.value());
   const auto* norm = input.row_norm(recorder);
   if (norm == nullptr) {
@@ -186,19 +198,18 @@ void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, St
   if (is_row) {
     add_conv(conv, params, buffers, recorder);
   }
-  recorder.dispatch(is_row ? KernelId::strip_row : KernelId::strip_projection, std::move(buffers),
-                    params, {n_groups, row_groups}, STRIP_THREADS);
+  recorder.dispatch(strip_kernel(products, is_row, recorder), std::move(buffers), params,
+                    {n_groups, row_groups}, STRIP_THREADS);
 }
 
 }  // namespace
 
 std::optional<u32> strip_type(graph::WeightId matrix, const Recorder& recorder) {
   const DType type = recorder.host_weight(matrix).tensor.dtype;
-  const auto found = std::ranges::find(strip_types, type, &StripType::dtype);
-  if (found == strip_types.end() || (type != DType::f32 && !recorder.is_tiled(matrix))) {
-    return std::nullopt;
+  if (type == DType::f32) {
+    return STRIP_F32;
   }
-  return found->number;
+  return recorder.is_tiled(matrix) ? tiled_type(type) : std::nullopt;
 }
 
 bool takes_strips(const MatrixProduct& product, const MatrixInput& input,
@@ -210,7 +221,7 @@ bool takes_strips(const MatrixProduct& product, const MatrixInput& input,
          strip_type(product.weight, recorder) && n % block_values == 0 &&
          round_up(product.n_out, STRIP_ROWS) * quant::row_bytes(tensor.dtype, n) <=
              std::numeric_limits<u32>::max() &&
-         rows_that_fit(n, /*is_pair=*/true) > 0 &&
+         rows_that_fit(n, *strip_type(product.weight, recorder), /*is_pair=*/true) > 0 &&
          (tensor.dtype != DType::f32 || n <= STRIP_WORK - 16);
 }
 
@@ -223,7 +234,22 @@ bool takes_conv(const MatrixProduct& product, const graph::CausalConv& conv,
 void record_strips(std::span<const MatrixProduct> products, MatrixInput& input, Recorder& recorder,
                    const StripConv* conv) {
   HEARTH_ASSERT(products.size() <= STRIP_PARTS);
-  dispatch(products, products.size(), {}, input, recorder, conv);
+  // Kernels are for blocks of one size; floats go with any.
+  const auto is_float = [&](const MatrixProduct& product) {
+    return type_of(product, recorder) == DType::f32;
+  };
+  const auto first = std::ranges::find_if_not(products, is_float);
+  std::vector<MatrixProduct> with_first;
+  std::vector<MatrixProduct> others;
+  for (const MatrixProduct& product : products) {
+    const bool goes_with_first =
+        is_float(product) || is_small(product, recorder) == is_small(*first, recorder);
+    (goes_with_first ? with_first : others).push_back(product);
+  }
+  dispatch(with_first, with_first.size(), {}, input, recorder, conv);
+  if (!others.empty()) {
+    dispatch(others, others.size(), {}, input, recorder);
+  }
 }
 
 void record_strip_pair(const MatrixProduct& gate, const MatrixProduct& up,

@@ -1,5 +1,5 @@
 #pragma once
-/// Products of many rows with matrices of blocks of 256 weights (kernels/tile_product.h).
+/// Products of many rows with matrices in tiles (kernels/tile_product.h).
 
 #include "backend/gpu/executor/matrix_product.h"
 

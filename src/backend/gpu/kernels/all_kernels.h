@@ -99,8 +99,14 @@
   X(softcap_f32)              \
   X(store_rows_f32)           \
   X(strip_projection)         \
+  X(strip_projection_small)   \
   X(strip_row)                \
+  X(strip_row_small)          \
+  X(tile_product_iq4_nl)      \
+  X(tile_product_mxfp4)       \
+  X(tile_product_q4_0)        \
   X(tile_product_q4_k)        \
   X(tile_product_q5_k)        \
   X(tile_product_q6_k)        \
+  X(tile_product_q8_0)        \
   X(tile_weights)

@@ -579,13 +579,13 @@ DEVICE_FN void fold_values(u32 type, THREAD(const f32) sums, OwnPlace own, u32 h
         range.start = start;                                                                       \
         range.begin = max_u32(start, seen.begin);                                                  \
         range.end = min_u32(start + ATTENTION_PART_KEYS, seen.end);                                \
-        for (u32 half = 0; half < 2; ++half) {                                                     \
-          if (has_keys(start + half * HALF_KEYS, HALF_KEYS, range)) {                              \
-            score_half(type, head, table, range, start + half * HALF_KEYS, p.scale, keys, q,       \
+        for (u32 of_two = 0; of_two < 2; ++of_two) {                                               \
+          if (has_keys(start + of_two * HALF_KEYS, HALF_KEYS, range)) {                            \
+            score_half(type, head, table, range, start + of_two * HALF_KEYS, p.scale, keys, q,     \
                        begins, ends, places, query_cells, cells,                                   \
-                       maxima + half * 4 * ATTENTION_ROWS_QUERIES, own_scores, t);                 \
+                       maxima + of_two * 4 * ATTENTION_ROWS_QUERIES, own_scores, t);               \
           } else if (t < 4 * ATTENTION_ROWS_QUERIES) {                                             \
-            maxima[half * 4 * ATTENTION_ROWS_QUERIES + t] = f32_of_bits(0xff800000u);              \
+            maxima[of_two * 4 * ATTENTION_ROWS_QUERIES + t] = f32_of_bits(0xff800000u);            \
           }                                                                                        \
         }                                                                                          \
         group_barrier_device(); /* scores and maxima are there */                                  \

@@ -5,7 +5,7 @@
 
 #include "backend/gpu/kernels/expert_down.h"
 
-#include "backend/gpu/kernels/strip_sums.h"
+#include "backend/gpu/kernels/small_tile.h"
 
 namespace hearth::backend::gpu {
 
@@ -29,6 +29,13 @@ DEVICE_FN DownTile down_tile(PARAMS(ExpertDownParams) p, u32 unit) {
   return result;
 }
 
+/// Float of `work` at which what tile `block` of a slot says begins.
+DEVICE_FN u32 down_terms(PARAMS(ExpertDownParams) p, u32 slot, u32 block) {
+  const u32 of_experts = slot * (p.n / 256) * STRIP_ROW_TERMS(p.type);
+  return of_experts +
+         block * (slot == p.n_used ? STRIP_ROW_TERMS(p.shared_type) : STRIP_ROW_TERMS(p.type));
+}
+
 /// Byte of its matrix at which it begins.
 DEVICE_FN u64 down_place(PARAMS(ExpertDownParams) p, DownTile at, u32 strip, u32 expert) {
   const u64 strips = at.is_shared ? 0u : (u64(expert) * p.expert_rows + p.first_row) / TILE_ROWS;
@@ -50,10 +57,10 @@ EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, c
              BUFFER(4, const u8, weight), BUFFER(5, const f32, shared_x),
              BUFFER(6, const f32, shared_gate), BUFFER(7, const f32, row_gate),
              BUFFER(8, const u8, shared_weight), BUFFER(9, f32, y)) {
-  SHARED_ARRAY(f32, work, (STRIP_MAX_BLOCKS * ROW_TERMS));
+  SHARED_ARRAY(f32, work, DOWN_WORK);
   SHARED_ARRAY(u32, all_codes, (DOWN_SIMDGROUPS * STRIP_BLOCK_WORDS));
   SHARED_ARRAY(i32, all_sums, (DOWN_SIMDGROUPS * ROW_SUMS));
-  SHARED_ARRAY(f32, all_scales, DOWN_SIMDGROUPS);
+  SHARED_ARRAY(f32, all_scales, (STRIP_MAX_BLOCKS * SMALL_RUNS));
   SHARED_ARRAY(f32, said, (DOWN_MAX_SLOTS * STRIP_ROWS));
   SHARED_ARRAY(f32, slot_weights, DOWN_MAX_SLOTS);
   const u32 row = k_group.y;
@@ -63,11 +70,10 @@ EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, c
   const bool is_last = k_thread.x < STRIP_ROWS && output < p.n_out;
   SHARED(u32) codes = all_codes + k_simdgroup * STRIP_BLOCK_WORDS;
   SHARED(i32) sums = all_sums + k_simdgroup * ROW_SUMS;
-  SHARED(f32) scale = all_scales + k_simdgroup;
   DownTile at = down_tile(p, k_simdgroup);
   StripTile tile;
   if (at.is_shared && k_simdgroup < n_units) {
-    tile_load(at.type, shared_weight + down_place(p, at, k_group.x, 0), k_lane, tile);
+    load_tile(at.type, shared_weight + down_place(p, at, k_group.x, 0), k_lane, tile);
   }
   wait_for_kernel_before();
   if (row != 0u) {
@@ -102,7 +108,7 @@ EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, c
     f32x4 high;
     if (at.is_shared) {
       if (unit != k_simdgroup) {
-        tile_load(at.type, shared_weight + down_place(p, at, k_group.x, 0), k_lane, tile);
+        load_tile(at.type, shared_weight + down_place(p, at, k_group.x, 0), k_lane, tile);
       }
       const u64 from = u64(row) * p.shared_n + at.block * 256 + LANE_VALUES * k_lane;
       f32x4 gate_low = load4(shared_gate + from);
@@ -120,13 +126,13 @@ EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, c
       const u32 expert = u32(unit == k_simdgroup ? choice : experts[at.slot]);
       low = load4(x + from);
       high = load4(x + from + 4);
-      tile_load(at.type, weight + down_place(p, at, k_group.x, expert), k_lane, tile);
+      load_tile(at.type, weight + down_place(p, at, k_group.x, expert), k_lane, tile);
     }
-    quantize_row_block(low, high, k_lane, codes, sums, scale);
+    SHARED(f32) scales = all_scales + unit * SMALL_RUNS;
+    quantize_for(at.type, low, high, k_lane, codes, sums, scales);
     simdgroup_barrier();
-    RowProduct product;
-    row_multiply(at.type, tile, weight, codes, sums, k_lane, product);
-    store_row_terms(product, scale[0], k_lane, work + unit * ROW_TERMS);
+    multiply_for(at.type, tile, weight, codes, sums, scales, k_lane,
+                 work + down_terms(p, at.slot, at.block));
     simdgroup_barrier();  // the codes have been used
   }
   if (k_thread.x < p.n_used) {
@@ -139,9 +145,9 @@ EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, c
   const u32 slot = k_thread.x / STRIP_ROWS;
   if (slot < p.n_used + (p.shared_n != 0u ? 1u : 0u)) {
     const bool is_shared = slot == p.n_used;
-    said[k_thread.x] = sum_row_terms(
-        work + (slot * n_blocks * ROW_TERMS + 4 * (k_thread.x % STRIP_ROWS)),
-        (is_shared ? p.shared_n : p.n) / 256, (is_shared ? p.shared_type : p.type) != STRIP_Q6_K);
+    said[k_thread.x] = sum_terms_of(
+        is_shared ? p.shared_type : p.type, work + down_terms(p, slot, 0), k_thread.x % STRIP_ROWS,
+        all_scales + slot * n_blocks * SMALL_RUNS, (is_shared ? p.shared_n : p.n) / 256);
   }
   group_barrier();
   if (is_last) {

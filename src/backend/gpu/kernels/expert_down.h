@@ -10,6 +10,7 @@ namespace hearth::backend::gpu {
 #define DOWN_MAX_SLOTS 16   // experts of a row, with the shared one
 #define DOWN_SIMDGROUPS 18  // as many as eight experts of two blocks and a shared one have tiles
 #define DOWN_THREADS (32 * DOWN_SIMDGROUPS)
+#define DOWN_WORK (STRIP_MAX_BLOCKS * ROW_TERMS)  // floats of what tiles say
 
 /// y[row] = residual[row] + sum over slots of weight[slot] down[expert[slot]] x[row, slot]
 /// [+ shared_down (shared_x[row] * activation(shared_gate[row])) * row_activation(row_gate[row])],
@@ -20,7 +21,8 @@ namespace hearth::backend::gpu {
 /// shared_weight tiles of [n_out, shared_n], y f32 [rows, n_out]. For an absent buffer any other
 /// may be bound that is only read. Threadgroups of DOWN_THREADS, grid (ceil(n_out / STRIP_ROWS),
 /// capacity). expert_rows and first_row are multiples of TILE_ROWS. n and shared_n are multiples of
-/// 256, n_used * n + shared_n at most 256 STRIP_MAX_BLOCKS.
+/// 256, n_used * n + shared_n at most 256 STRIP_MAX_BLOCKS, with STRIP_ROW_TERMS for each block at
+/// most DOWN_WORK.
 struct ExpertDownParams {
   u32 n;
   u32 n_out;

@@ -1,14 +1,14 @@
 // A threadgroup has some strips of one expert of a row. Each works out norm and choice for itself,
 // side by side: of each 32 experts a simdgroup finds the first eight, then all simdgroups the first
 // of those, and one of the others adds up the norm. Then simdgroups take turns with tiles
-// (kernels/row_tile.h), two at a time, and a thread per result adds up what they say. 25 KiB of
+// (kernels/row_tile.h), two at a time, and a thread per result adds up what they say. 31 KiB of
 // shared memory. Bound by the latency of all this, since the weights cannot be asked for before the
 // experts are known.
 
 #include "backend/gpu/kernels/expert_gate.h"
 
 #include "backend/gpu/kernels/router_ranks.h"
-#include "backend/gpu/kernels/strip_sums.h"
+#include "backend/gpu/kernels/small_tile.h"
 
 namespace hearth::backend::gpu {
 
@@ -36,17 +36,17 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
              BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, logits),
              BUFFER(4, const u8, gate), BUFFER(5, const u8, up), BUFFER(6, f32, routing),
              BUFFER(7, f32, y)) {
-  SHARED_ARRAY(f32, work, (N_LANES * COLUMN_STRIDE(EXPERT_MAX_IN)));  // x, then what tiles say
+  SHARED_ARRAY(f32, work, EXPERT_WORK);  // x, then what tiles say
   SHARED_ARRAY(u32, codes, (EXPERT_MAX_IN / 256 * STRIP_BLOCK_WORDS));
   SHARED_ARRAY(i32, sums, (EXPERT_MAX_IN / 256 * ROW_SUMS));
-  SHARED_ARRAY(f32, scales, (EXPERT_MAX_IN / 256));
+  SHARED_ARRAY(f32, scales, (EXPERT_MAX_IN / 256 * SMALL_RUNS));
   SHARED_ARRAY(u32, chosen, ROUTER_MAX_USED);
   SHARED_ARRAY(f32, probabilities, ROUTER_MAX_USED);
   SHARED_ARRAY(f32, inverse, 1);
-  SHARED_ARRAY(f32, exponentials, (CHOICE_GROUPS * CHOICE_GROUP));
-  SHARED_ARRAY(u32, keys, (CHOICE_GROUPS * CHOICE_GROUP));
   SHARED_ARRAY(u32, first_keys, CHOICE_KEYS);
   SHARED_ARRAY(u32, first_experts, CHOICE_KEYS);
+  SHARED(f32) exponentials = work + N_LANES * COLUMN_STRIDE(EXPERT_MAX_IN);  // behind x
+  SHARED(u32) keys = as_words(exponentials) + CHOICE_GROUPS * CHOICE_GROUP;
   const u32 row = k_group.z;
   const u32 n_blocks = p.n / 256;
   const bool has_norm = p.has_norm != 0u;
@@ -139,7 +139,7 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
       if (item < n_items) {
         const GateTile at = gate_tile(item, n_blocks);
         const u64 strip = (expert_row + p.first_row[at.is_up]) / TILE_ROWS + first_strip + at.strip;
-        tile_load(p.type,
+        load_tile(p.type,
                   (at.is_up != 0u ? up : gate) + (strip * strip_bytes + at.block * tile_bytes),
                   k_lane, tiles[i]);
       }
@@ -150,8 +150,8 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
         high = high * inverse[0] * norm_high;
       }
       if (has_input) {
-        quantize_row_block(low, high, k_lane, codes + k_simdgroup * STRIP_BLOCK_WORDS,
-                           sums + k_simdgroup * ROW_SUMS, scales + k_simdgroup);
+        quantize_for(p.type, low, high, k_lane, codes + k_simdgroup * STRIP_BLOCK_WORDS,
+                     sums + k_simdgroup * ROW_SUMS, scales + k_simdgroup * SMALL_RUNS);
       }
       group_barrier();
     }
@@ -159,10 +159,9 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
       const u32 item = first + i * STRIP_SIMDGROUPS;
       if (item < n_items) {
         const u32 block = gate_tile(item, n_blocks).block;
-        RowProduct product;
-        row_multiply(p.type, tiles[i], gate, codes + block * STRIP_BLOCK_WORDS,
-                     sums + block * ROW_SUMS, k_lane, product);
-        store_row_terms(product, scales[block], k_lane, work + item * ROW_TERMS);
+        multiply_for(p.type, tiles[i], gate, codes + block * STRIP_BLOCK_WORDS,
+                     sums + block * ROW_SUMS, scales + block * SMALL_RUNS, k_lane,
+                     work + item * STRIP_ROW_TERMS(p.type));
       }
     }
   }
@@ -173,8 +172,8 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
   const bool is_result = half_row * n_blocks < n_items;
   f32 result = 0.0f;
   if (is_result) {
-    result = sum_row_terms(work + (half_row * n_blocks * ROW_TERMS + 4 * (k_thread.x % STRIP_ROWS)),
-                           n_blocks, p.type != STRIP_Q6_K);
+    result = sum_terms_of(p.type, work + half_row * n_blocks * STRIP_ROW_TERMS(p.type),
+                          k_thread.x % STRIP_ROWS, scales, n_blocks);
   }
   const f32 other = shuffle_xor(result, STRIP_ROWS);
   const u32 output = (first_strip + strip) * STRIP_ROWS + k_thread.x % STRIP_ROWS;

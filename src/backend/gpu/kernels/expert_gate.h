@@ -10,8 +10,10 @@ namespace hearth::backend::gpu {
 
 #define EXPERT_MAX_IN 4096  // values of a row
 #define GATE_MAX_EXPERTS 512
+/// Floats of x at first, then of what tiles say.
+#define EXPERT_WORK (EXPERT_MAX_IN / 256 * 2 * SMALL_TERMS)
 /// Strips of a threadgroup, times 2 n / 256, at most.
-#define EXPERT_MAX_UNITS (EXPERT_MAX_IN / STRIP_BLOCK_FLOATS(1))
+#define EXPERT_MAX_UNITS(type) (EXPERT_WORK / STRIP_ROW_TERMS(type))
 /// Strips of a threadgroup at most: a thread adds up each result of gate and of up.
 #define EXPERT_MAX_STRIPS (STRIP_THREADS / (2 * STRIP_ROWS))
 

@@ -92,20 +92,46 @@ DEVICE_FN void store_copy(SHARED(u32) to, u32 end, u32 lane, THREAD(const u32x4)
   }
 }
 
+/// Puts bytes [begin, begin + n) of a row into shared memory that lies in tiles of blocks of an odd
+/// number of bytes.
+DEVICE_FN void gather_odd_blocks(DEVICE(const u8) matrix, u64 row, u32 n_tiles, u32 begin, u32 n,
+                                 u32 lane, SHARED(u32) to) {
+  const u32 row_bytes = 2 * ODD_ROW_HALVES;
+  for (u32 word = lane; 4 * word < n; word += 32) {
+    u32 four = 0;
+    UNROLL for (u32 i = 0; i < 4; ++i) {
+      const u32 at = begin + 4 * word + i;
+      const u32 tile_of_row = at / row_bytes;
+      if (4 * word + i < n) {
+        const u64 tile = (row / TILE_ROWS * n_tiles + tile_of_row) * TILE_ROWS * row_bytes;
+        const u32 byte = odd_tile_byte(u32(row % TILE_ROWS), at - tile_of_row * row_bytes);
+        four |= u32(matrix[tile + byte]) << (8 * i);
+      }
+    }
+    to[word] = four;
+  }
+}
+
 /// Puts n bytes from block `first` of a row on, which lies in tiles (kernels/weight_tiles.h), into
 /// shared memory as the file has them.
 DEVICE_FN void gather_blocks(u32 block_bytes, DEVICE(const u8) matrix, u64 row, u32 n_blocks,
                              u32 first, u32 n, u32 lane, SHARED(u32) to) {
-  const u32 block_halves = block_bytes / 2;
+  const u32 n_tiles = n_blocks / TILE_BLOCKS(block_bytes);
+  if (IS_ODD_BLOCK(block_bytes)) {
+    gather_odd_blocks(matrix, row, n_tiles, first * block_bytes, n, lane, to);
+    return;
+  }
+  const u32 row_halves = TILE_BLOCKS(block_bytes) * block_bytes / 2;
+  const u32 begin = first * block_bytes / 2;
   for (u32 word = lane; 4 * word < n; word += 32) {
     u32 both = 0;
     UNROLL for (u32 i = 0; i < 2; ++i) {
-      const u32 half_word = 2 * word + i;
-      const u32 block = half_word / block_halves;
-      if (2 * half_word < n) {
-        const u64 tile = (row / TILE_ROWS * n_blocks + first + block) * TILE_ROWS * block_halves;
+      const u32 half_word = begin + 2 * word + i;
+      const u32 tile_of_row = half_word / row_halves;
+      if (2 * (2 * word + i) < n) {
+        const u64 tile = (row / TILE_ROWS * n_tiles + tile_of_row) * TILE_ROWS * row_halves;
         const u32 at =
-            tile_halfword(block_bytes, u32(row % TILE_ROWS), half_word - block * block_halves);
+            tile_halfword(block_bytes, u32(row % TILE_ROWS), half_word - tile_of_row * row_halves);
         both |= u32(halfwords(matrix)[tile + at]) << (16 * i);
       }
     }

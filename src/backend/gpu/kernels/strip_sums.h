@@ -138,7 +138,6 @@ DEVICE_FN f32 sum_strip(SHARED(const f32) terms, u32 n_rows, u32 n_blocks, u32 r
 }
 
 // For a single row: four floats for each of the 16 results.
-#define ROW_TERMS 64  // of a block
 #define ROW_SUM_STEPS 8
 
 /// Puts what a block says into `terms` [16]: its factors times the scale of the codes, each in

@@ -255,6 +255,9 @@ DEVICE_FN u32 strip_block_bytes(u32 type) {
 }
 
 DEVICE_FN u32 strip_tile_bytes(u32 type) {
+  if (STRIP_IS_SMALL(type)) {
+    return TILE_ROWS * 8u * (type == STRIP_Q8_0 ? 34u : (type == STRIP_MXFP4 ? 17u : 18u));
+  }
   return TILE_ROWS * strip_block_bytes(type);
 }
 

@@ -24,6 +24,12 @@ namespace hearth::backend::gpu {
 #define STRIP_Q5_K 1
 #define STRIP_Q6_K 2
 #define STRIP_F32 3
+#define STRIP_Q8_0 4
+#define STRIP_Q4_0 5
+#define STRIP_IQ4_NL 6
+#define STRIP_MXFP4 7
+/// Whether it is of blocks of 32 weights (kernels/small_tile.h).
+#define STRIP_IS_SMALL(type) ((type) >= STRIP_Q8_0)
 
 // Rows of a matrix in a strip.
 #define STRIP_ROWS 16
@@ -35,12 +41,25 @@ namespace hearth::backend::gpu {
 #define STRIP_WORK 3072
 #define STRIP_BLOCK_FLOATS(n_rows) (32 * (n_rows) + 32)
 
-/// strip_projection, for steps of several rows, and strip_row, for steps of one.
-/// Up to four matrices multiply one input, normed as a whole row with has_norm; with is_pair the
-/// first two, of one type, are gate and up, and y0 = activation(gate) * up. A strip is 16 rows of a
-/// matrix, of a pair 16 of both, of floats 8.
+/// Floats of what a tile says of one row: of four numbers for each of 16 results, or eight sums and
+/// as many scales in half the space.
+#define ROW_TERMS 64
+#define SMALL_TERMS 192
+#define STRIP_ROW_TERMS(type) (STRIP_IS_SMALL(type) ? SMALL_TERMS : ROW_TERMS)
+
+/// Types with blocks of 32 weights, several rows of the step: chains pass from one simdgroup to the
+/// next through shared memory, of each tile but the first of a row twice so many floats; and as
+/// many as any rows within STRIP_MAX_ROWS and STRIP_MAX_BLOCKS need.
+#define SMALL_LINK_WORK 3584
+#define SMALL_LINK_FLOATS(n_rows) (32 * (((n_rows) + 1) / 2))
+
+/// strip_projection and strip_projection_small, for steps of several rows, strip_row and
+/// strip_row_small, for steps of one: for types with blocks of 256 weights, and for those with
+/// blocks of 32; each also for floats. Up to four matrices multiply one input, normed as a whole
+/// row with has_norm; with is_pair the first two, of one type, are gate and up, and y0 =
+/// activation(gate) * up. A strip is 16 rows of a matrix, of a pair 16 of both, of floats 8.
 /// Buffers: counts, x f32 [rows, n], norm f32 [n], row_gate f32 [rows], residual f32 [rows, n_out],
-/// weight0 ... weight3 (tiles, or floats), y0 ... y3 f32 [rows, n_out]; of strip_row also
+/// weight0 ... weight3 (tiles, or floats), y0 ... y3 f32 [rows, n_out]; for one row also
 /// conv_weight, positions, state_before, state_after and rings as of causal_conv_f32, of which
 /// absent ones are bound as y1 is. For an absent buffer any other may be bound
 /// that is only read, or for y1 ... y3, that nobody uses.
@@ -49,8 +68,9 @@ namespace hearth::backend::gpu {
 /// those of the threadgroups before it; of floats that is one. Grid (group_end of the last part,
 /// ceil(capacity / group_rows)). n is a multiple of 256, at most STRIP_WORK - 16 with a matrix of
 /// floats; a matrix has less than 4 GiB. For r = group_rows: r <= STRIP_MAX_ROWS, n / 256 <=
-/// STRIP_MAX_BLOCKS, n / 256 * r <= STRIP_LOT_BLOCKS, and STRIP_BLOCK_FLOATS(r) times n / 256,
-/// twice that for a pair, times round_strips <= STRIP_WORK.
+/// STRIP_MAX_BLOCKS, with blocks of 256 weights n / 256 * r <= STRIP_LOT_BLOCKS and
+/// STRIP_BLOCK_FLOATS(r) times n / 256, twice that for a pair, times round_strips <= STRIP_WORK,
+/// with blocks of 32 n / 256 * r <= STRIP_MAX_BLOCKS.
 struct StripParams {
   u32 axis;  // whose rows: 0 of the step, 1 of its logits
   u32 n;
@@ -67,7 +87,7 @@ struct StripParams {
   u32 has_row_gate;
   u32 row_activation;
   u32 has_residual;  // for y0
-  u32 has_conv;      // strip_row alone: y0 goes through a convolution of STRIP_TAPS
+  u32 has_conv;      // one row alone: y0 goes through a convolution of STRIP_TAPS
   u64 slot_stride;   // of its rings, CausalConvParams
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Products of many rows (prompts) with matrices of blocks of 256 weights, by integer tiles.
+/// Products of many rows (prompts) with matrices in tiles, by integer tiles.
 
 #include "backend/gpu/dialect/scalars.h"
 #include "backend/gpu/kernels/product.h"
@@ -11,8 +11,7 @@ namespace hearth::backend::gpu {
 #define TILE_PRODUCT_COLUMNS 64   // with so many x rows
 #define TILE_PRODUCT_GROUPS (TILE_PRODUCT_COLUMNS / 8)
 
-/// tile_product_q4_k, tile_product_q5_k, tile_product_q6_k: what product_<type> computes
-/// (ProductParams) for weights in
+/// tile_product_<type> for TILED_TYPES: what product_<type> computes (ProductParams) for weights in
 /// tiles, expert_rows and first_row multiples of TILE_ROWS. Threadgroups of TILE_PRODUCT_THREADS.
 /// Buffers:
 ///   0 counts, 1 weight, 2 codes, 3 scales, 4 sums   as of product_<type>

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/gpu/kernels/expert_rows.h"
+#include "backend/gpu/kernels/strips.h"
 #include "tests/backend/gpu/kernels/weight_types.h"
 #include "tests/graph/tiny_model.h"
 
@@ -344,7 +345,16 @@ TEST_P(GpuColumns, MultipliesWithTheChosenExperts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, GpuColumns, testing::ValuesIn(tiled_types()), name_of_type);
+/// Tiled types with blocks of 256 weights.
+std::vector<WeightType> types_of_super_blocks() {
+  auto types = tiled_types();
+  std::erase_if(types,
+                [](const WeightType& type) { return STRIP_IS_SMALL(strip_number(type.name)); });
+  return types;
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, GpuColumns, testing::ValuesIn(types_of_super_blocks()),
+                         name_of_type);
 
 }  // namespace
 }  // namespace hearth::backend::gpu

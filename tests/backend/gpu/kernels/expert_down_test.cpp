@@ -91,7 +91,9 @@ TEST_P(GpuExpertDown, AddsTheChosenExpertsThenTheResidualThenTheSharedOne) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, GpuExpertDown,
-                         testing::Values(DownTypes{"Q4_K", "Q6_K"}, DownTypes{"Q6_K", "Q5_K"}),
+                         testing::Values(DownTypes{"Q4_K", "Q6_K"}, DownTypes{"Q6_K", "Q5_K"},
+                                         DownTypes{"Q8_0", "Q8_0"}, DownTypes{"Q4_K", "Q8_0"},
+                                         DownTypes{"Q4_0", "Q6_K"}, DownTypes{"MXFP4", "Q8_0"}),
                          [](const auto& tested) {
                            return std::string(tested.param.experts) + "And" +
                                   std::string(tested.param.shared);

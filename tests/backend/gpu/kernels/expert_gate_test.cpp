@@ -78,7 +78,8 @@ TEST_P(GpuExpertGateTypes, ChoosesExpertsAndMultipliesTheirGateAndUp) {
 
 INSTANTIATE_TEST_SUITE_P(Types, GpuExpertGateTypes,
                          testing::Values(GateType{"Q4_K", 512, 5}, GateType{"Q5_K", 256, 300},
-                                         GateType{"Q6_K", 768, 64}),
+                                         GateType{"Q6_K", 768, 64}, GateType{"Q8_0", 512, 5},
+                                         GateType{"IQ4_NL", 768, 64}, GateType{"MXFP4", 512, 64}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 /// The choice and what comes of it, by experts of 16 results.

@@ -41,7 +41,7 @@ class GpuTileProduct : public testing::TestWithParam<TileType> {
 
   static Contents run(const ProductParams& params, const TensorView& weight, const Matrix& x,
                       const Operands& operands, u32 n_rows, u32 capacity) {
-    const Codes codes(x.data, 256);
+    const Codes codes(x.data, quant::integer_layout(dtype())->activation_block);
     std::vector<Contents> buffers{counts(n_rows), tiled(weight), contents(codes.codes),
                                   contents(codes.scales), contents(codes.sums)};
     buffers.push_back(contents_of(operands.entries));
@@ -99,9 +99,10 @@ TEST_P(GpuTileProduct, MultipliesTheLargestSumsExactly) {
     auto& bytes = weights.bytes(weight);
     const auto block_bytes = static_cast<std::size_t>(quant::info(dtype()).block_bytes);
     const bool is_k6 = GetParam().name == "Q6_K";
+    const std::size_t factor_bytes = TILE_BLOCKS(block_bytes) == 1 && !is_k6 ? 4 : 2;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const std::size_t in_block = i % block_bytes;
-      if (is_k6 ? in_block < block_bytes - 2 : in_block >= 4) {
+      if (is_k6 ? in_block < block_bytes - 2 : in_block >= factor_bytes) {
         bytes[i] = static_cast<std::byte>(fill);
       }
     }
@@ -200,7 +201,11 @@ TEST_P(GpuTileProduct, MultipliesWithTheChosenExperts) {
 INSTANTIATE_TEST_SUITE_P(Types, GpuTileProduct,
                          testing::Values(TileType{"Q4_K", KernelId::tile_product_q4_k},
                                          TileType{"Q5_K", KernelId::tile_product_q5_k},
-                                         TileType{"Q6_K", KernelId::tile_product_q6_k}),
+                                         TileType{"Q6_K", KernelId::tile_product_q6_k},
+                                         TileType{"Q8_0", KernelId::tile_product_q8_0},
+                                         TileType{"Q4_0", KernelId::tile_product_q4_0},
+                                         TileType{"IQ4_NL", KernelId::tile_product_iq4_nl},
+                                         TileType{"MXFP4", KernelId::tile_product_mxfp4}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/gpu/kernels/registry.h"
+#include "backend/gpu/kernels/strips.h"
 #include "backend/gpu/kernels/weight_tiles.h"
 #include "quant/activation.h"
 #include "quant/registry.h"
@@ -47,9 +48,17 @@ inline constexpr std::array weight_types{
     WeightType{"IQ4_XS", KernelId::product_iq4_xs, KernelId::embed_iq4_xs},
 };
 
-/// The types that have tiles.
+/// The types that have tiles, by name, and StripParams::type.
+struct TiledType {
+  std::string_view name;
+  u32 number;
+};
+#define HEARTH_TILED_TYPE(name, bytes, unused) TiledType{#name, STRIP_##name},
+inline constexpr std::array tiled_type_names{TILED_TYPES(HEARTH_TILED_TYPE, )};
+#undef HEARTH_TILED_TYPE
+
 inline bool has_tiles(const WeightType& type) {
-  return type.name == "Q4_K" || type.name == "Q5_K" || type.name == "Q6_K";
+  return std::ranges::find(tiled_type_names, type.name, &TiledType::name) != tiled_type_names.end();
 }
 inline std::vector<WeightType> tiled_types() {
   std::vector<WeightType> types;
@@ -64,15 +73,15 @@ inline Contents tiled(const TensorView& tensor) {
     return {tensor.data.begin(), tensor.data.end()};
   }
   const auto n_rows = static_cast<u32>(tensor.shape[tensor.shape.rank() - 2]);
-  const auto n_blocks = static_cast<u32>(tensor.shape.back() / 256);
-  const std::size_t n_matrices =
-      tensor.data.size() / (std::size_t{n_rows} * n_blocks * block_bytes);
+  const auto n_tiles = static_cast<u32>(tensor.shape.back() / 256);
+  const auto row_bytes = static_cast<std::size_t>(n_tiles) * TILE_BLOCKS(block_bytes) * block_bytes;
+  const std::size_t n_matrices = tensor.data.size() / (n_rows * row_bytes);
   const std::size_t n_strips = n_matrices * ((n_rows + TILE_ROWS - 1) / TILE_ROWS);
   return run_everywhere(call(KernelId::tile_weights,
                              {Contents(tensor.data.begin(), tensor.data.end()),
-                              Contents(n_strips * TILE_ROWS * n_blocks * block_bytes)},
-                             TileWeightsParams{block_bytes, n_blocks, n_rows},
-                             {n_blocks, static_cast<u32>(n_strips)}, {TILE_WEIGHTS_THREADS}))
+                              Contents(n_strips * TILE_ROWS * row_bytes)},
+                             TileWeightsParams{block_bytes, n_tiles, n_rows},
+                             {n_tiles, static_cast<u32>(n_strips)}, {TILE_WEIGHTS_THREADS}))
       .back();
 }
 
@@ -90,8 +99,8 @@ inline std::vector<WeightType> tested_types() {
 
 /// StripParams::type of a type by name.
 inline u32 strip_number(std::string_view type) {
-  constexpr std::array<std::string_view, 4> types{"Q4_K", "Q5_K", "Q6_K", "F32"};
-  return static_cast<u32>(std::ranges::find(types, type) - types.begin());
+  const auto* const found = std::ranges::find(tiled_type_names, type, &TiledType::name);
+  return found == tiled_type_names.end() ? STRIP_F32 : found->number;
 }
 
 inline std::string name_of_type(const testing::TestParamInfo<WeightType>& info) {
