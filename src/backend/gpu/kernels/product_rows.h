@@ -5,8 +5,8 @@
 
 namespace hearth::backend::gpu {
 
-#define PRODUCT_ROWS_THREADS 128
-#define PRODUCT_ROWS_ROWS 32     // of the step, in a threadgroup,
+#define PRODUCT_ROWS_THREADS 256
+#define PRODUCT_ROWS_ROWS 64     // of the step, in a threadgroup,
 #define PRODUCT_ROWS_OUTPUTS 32  // by so many of the matrix
 
 /// product_rows_f32, product_rows_f16, product_rows_bf16: what product_<type> computes for

@@ -207,7 +207,7 @@ struct RowsKernel {
 
 // Threadgroups with rows and outputs to spare, and a last pass that is not full.
 TEST(GpuProductRows, GiveTheBitsOfTheReference) {
-  constexpr std::int64_t rows = 37;
+  constexpr std::int64_t rows = 69;
   constexpr std::int64_t outputs = 41;
   for (const auto& [type, kernel] :
        shapes<RowsKernel>({{DType::f16, KernelId::product_rows_f16},
