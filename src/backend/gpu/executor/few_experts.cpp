@@ -33,13 +33,14 @@ bool fits_work(const plan::ExpertDown& down, const plan::Projection* shared,
   const auto n_floats = [&](graph::WeightId weight, std::int64_t blocks) {
     return blocks * STRIP_ROW_TERMS(strip_type(weight, recorder).value());
   };
+  constexpr std::int64_t max_floats{DOWN_WORK};
   const std::int64_t n_shared =
       shared == nullptr ? 0 : recorder.features(shared->input) / block_values;
   return n_blocks(down, recorder) + n_shared <= STRIP_MAX_BLOCKS &&
          n_floats(down.down.weight, n_blocks(down, recorder)) +
                  (shared == nullptr ? 0
                                     : n_floats(shared->parts.front().matmul.weight, n_shared)) <=
-             DOWN_WORK;
+             max_floats;
 }
 
 /// Strips that a threadgroup takes: so many threadgroups that each compute unit has one, as far as
