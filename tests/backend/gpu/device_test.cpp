@@ -7,6 +7,7 @@
 
 #include "backend/gpu/cuda/cuda_device.h"
 #include "backend/gpu/emulator/emulator_device.h"
+#include "backend/gpu/kernels/causal_conv.h"
 #include "backend/gpu/kernels/elementwise.h"
 #include "backend/gpu/metal/metal_device.h"
 #include "backend/gpu/metal/metal_source.h"
@@ -231,6 +232,36 @@ TEST(EmulatorDevice, TellsOfAFaultOfAKernelWhenItIsWaitedFor) {
                     HasSubstr("', which has 256 bytes (threadgroup (0, 0, 0), thread (0, 0, 0), "
                               "elementwise.cpp:")));
   EXPECT_TRUE(device->wait(ticket, no_time));  // told once
+}
+
+// The convolution looks for rows before it waits for the kernel before it, which a plan never lets
+// say where they are: it finds what there was before the list.
+TEST(EmulatorDevice, ShowsAnEarlyKernelNothingOfTheKernelsBefore) {
+  constexpr u32 channels = 256;
+  const auto device = open_emulator_device({});
+  const auto counts = upload(*device, std::vector<u32>{1, 0, 1}, "counts");
+  const auto one_row = upload(*device, std::vector<u32>{0, 1}, "one row");
+  const auto nothing = upload(*device, std::vector<u32>{0, 0}, "nothing");
+  const auto row_starts = upload(*device, std::vector<u32>{0, 0}, "row starts");
+  const auto x = upload(*device, std::vector<float>(channels, 1.0f), "x");
+  const auto weight = upload(*device, std::vector<float>(std::size_t{4} * channels, 1.0f), "w");
+  const auto rings = upload(*device, std::vector<float>(std::size_t{3} * channels), "rings");
+  const auto y = upload(*device, std::vector<float>(channels), "y");
+  CommandList list;
+  list.dispatch(KernelId::add_f32,
+                {whole(counts), whole(one_row), whole(nothing), whole(row_starts)}, AddParams{2, 0},
+                {1}, {32});
+  list.barrier();
+  list.dispatch(KernelId::causal_conv_few_f32,
+                {whole(counts), whole(x), whole(weight), whole(row_starts), whole(nothing),
+                 whole(nothing), whole(nothing), whole(rings), whole(y)},
+                CausalConvParams{channels, 4, std::uint64_t{3} * channels}, {1, 1}, {256});
+  const auto commands = device->prepare(list).value();
+  for (const bool is_there_before : {false, true}) {
+    const Ticket ticket = device->submit(*commands).value();
+    ASSERT_TRUE(device->wait(ticket, no_time));
+    EXPECT_EQ(download(*device, y)[0] != 0.0f, is_there_before);
+  }
 }
 
 TEST(EmulatorDevice, RefusesMemoryBeyondItsBudget) {

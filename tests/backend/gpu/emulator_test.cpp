@@ -218,8 +218,23 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"LaneBeyond31", fault_lane_beyond_31_emulated,
                 "takes the value of lane 32, expected at most 31"},
         Planted{"TileStride", fault_tile_stride_emulated,
-                "accesses a tile with rows 20 elements apart"}),
+                "accesses a tile with rows 20 elements apart"},
+        Planted{"DoesNotWait", fault_does_not_wait_emulated,
+                "ends without having called wait_for_kernel_before()"}),
     [](const auto& param_info) { return std::string(param_info.param.name); });
+
+TEST(Emulator, ShowsAnEarlyKernelWhatThereWasBeforeUntilItWaits) {
+  Emulator emulator({});
+  std::vector<float> x(32, 2.0f);
+  std::vector<float> x_before(32, 1.0f);
+  std::vector<float> y(64);
+  MemoryRange seen = range(x, "x");
+  seen.before = range(x_before, "x").begin;
+  ASSERT_TRUE(run(emulator, early_emulated, {seen, range(y, "y")}, {0}, {1}, {32}));
+  for (std::size_t i = 0; i < 64; ++i) {
+    EXPECT_EQ(y[i], i < 32 ? 32.0f : 64.0f) << i;
+  }
+}
 
 TEST(Emulator, ShowsSharedMemoryThatNobodyWroteAsNan) {
   Emulator emulator({});

@@ -41,6 +41,20 @@ KERNEL(collectives, 32, TestParams, BUFFER(0, const f32, x), BUFFER(1, f32, y)) 
   y[160 + k_lane] = f32(shuffle(k_lane, 7u));
 }
 
+EARLY_KERNEL(early, 32, TestParams, BUFFER(0, const f32, x), BUFFER(1, f32, y)) {
+  const f32 value = simd_sum_f32(x[k_lane]);
+  wait_for_kernel_before();
+  y[k_lane] = value;
+  y[32 + k_lane] = simd_sum_f32(x[k_lane]);
+}
+
+EARLY_KERNEL(fault_does_not_wait, 32, TestParams, BUFFER(0, f32, y)) {
+  if (k_lane != 5) {
+    wait_for_kernel_before();
+  }
+  y[k_lane] = 0.0f;
+}
+
 KERNEL(tile_product, 32, TestParams, BUFFER(0, const f32, a), BUFFER(1, const f32, b),
        BUFFER(2, f32, y)) {
   SHARED_ARRAY(f16, a_rows, 16 * 24);  // rows 24 apart

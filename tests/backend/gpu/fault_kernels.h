@@ -17,7 +17,10 @@ extern const emulator::EmulatedKernel positions_emulated;     // y[thread] = whe
 extern const emulator::EmulatedKernel collectives_emulated;   // one of each, per lane
 extern const emulator::EmulatedKernel tile_product_emulated;  // 16 x 16 matrices
 
+extern const emulator::EmulatedKernel early_emulated;  // y = x before waiting, then after
+
 // With a planted fault.
+extern const emulator::EmulatedKernel fault_does_not_wait_emulated;
 extern const emulator::EmulatedKernel fault_reads_outside_emulated;
 extern const emulator::EmulatedKernel fault_reads_before_emulated;
 extern const emulator::EmulatedKernel fault_shared_outside_emulated;

@@ -23,14 +23,15 @@
 #define PARAMS(T)     const T&
 
 #define BUFFER(index, T, name) DEVICE(T) name
-#define KERNEL(name, max_threads, Params, ...)                                                        \
+#define KERNEL(name, max_threads, Params, ...) KERNEL_THAT(false, name, max_threads, Params, __VA_ARGS__)
+#define EARLY_KERNEL(name, max_threads, Params, ...) KERNEL_THAT(true, name, max_threads, Params, __VA_ARGS__)
+#define KERNEL_THAT(is_early, name, max_threads, Params, ...)                                         \
   static void name##_body(__VA_ARGS__, const Params& p, const emulator::Position& k_position);        \
   extern const emulator::EmulatedKernel name##_emulated;                                              \
   constinit const emulator::EmulatedKernel name##_emulated =                                          \
-      emulator::describe_kernel<&name##_body>(#name, max_threads, #__VA_ARGS__);                      \
+      emulator::describe_kernel<&name##_body>(#name, max_threads, #__VA_ARGS__, is_early);            \
   static void name##_body(__VA_ARGS__, [[maybe_unused]] const Params& p,                              \
                           [[maybe_unused]] const emulator::Position& k_position)
-#define EARLY_KERNEL KERNEL
 #define SHARED_ARRAY(T, name, n)                                                                      \
   const SHARED(T) name(emulator::shared_array(#name, sizeof(T), n, emulator::Site::current()), 0)
 
@@ -183,7 +184,9 @@ DEVICE_FN void group_barrier_device(SITE) {
 DEVICE_FN void simdgroup_barrier(SITE) {
   emulator::simdgroup_barrier(where);
 }
-DEVICE_FN void wait_for_kernel_before() {}
+DEVICE_FN void wait_for_kernel_before() {
+  emulator::wait_for_kernel_before();
+}
 
 /// A butterfly: at distance 16, 8, 4, 2, 1.
 DEVICE_FN f32 simd_sum_f32(f32 value, SITE) {

@@ -19,7 +19,12 @@ struct MemoryRange {
   std::byte* begin = nullptr;
   std::uint64_t bytes = 0;
   std::string_view name;
+  /// What an EARLY_KERNEL finds there until it has waited for the kernel before it; null: the same.
+  std::byte* before = nullptr;
 };
+
+/// Whether the lane that runs on this thread is of an EARLY_KERNEL and has not waited yet.
+extern thread_local constinit bool lane_is_early;
 
 /// Ends the lane with a report; the dispatch ends with it as its error.
 [[noreturn]] void fault_outside(const MemoryRange& range, std::int64_t offset, std::size_t bytes,
@@ -93,7 +98,9 @@ class CheckedPointer {
         range_->bytes - static_cast<std::uint64_t>(offset) < bytes) [[unlikely]] {
       fault_outside(*range_, offset, bytes, where);
     }
-    std::byte* at = range_->begin + offset;
+    std::byte* const begin =
+        range_->before != nullptr && lane_is_early ? range_->before : range_->begin;
+    std::byte* at = begin + offset;
     if ((reinterpret_cast<std::uintptr_t>(at) & (bytes - 1)) != 0) [[unlikely]] {
       fault_misaligned(*range_, offset, bytes, where);
     }

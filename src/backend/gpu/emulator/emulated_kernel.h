@@ -19,6 +19,7 @@ struct EmulatedKernel {
   KernelInfo info;
   /// Runs the kernel's text as the current lane.
   void (*run)(const MemoryRange* buffers, const std::byte* params, const Position& position);
+  bool is_early = false;  // an EARLY_KERNEL
 };
 
 namespace detail {
@@ -83,7 +84,7 @@ void call(const MemoryRange* buffers, const std::byte* params, const Position& p
 /// `parameters` is the text of the kernel's BUFFER(...) list, for the names.
 template <auto function>
 constexpr EmulatedKernel describe_kernel(std::string_view name, std::uint32_t max_threads,
-                                         std::string_view parameters) {
+                                         std::string_view parameters, bool is_early) {
   using S = detail::Signature<decltype(function)>;
   using Indices = std::make_index_sequence<S::n_buffers>;
   static_assert(S::n_buffers <= max_kernel_buffers);
@@ -94,9 +95,11 @@ constexpr EmulatedKernel describe_kernel(std::string_view name, std::uint32_t ma
                .max_threads = max_threads,
                .param_bytes = sizeof(typename S::Params),
                .n_buffers = S::n_buffers},
-      .run = [](const MemoryRange* buffers, const std::byte* params, const Position& position) {
-        detail::call<function>(buffers, params, position, Indices());
-      }};
+      .run =
+          [](const MemoryRange* buffers, const std::byte* params, const Position& position) {
+            detail::call<function>(buffers, params, position, Indices());
+          },
+      .is_early = is_early};
   [&]<std::size_t... i>(std::index_sequence<i...>) {
     ((kernel.info.buffer_list[i].written = detail::is_written<typename S::template Argument<i>>),
      ...);

@@ -21,6 +21,8 @@ struct EmulatorOptions {
 ///  - lanes and threads that come to different barriers or collectives, or leave before them;
 ///  - shared memory: its size, arrays that only some threads declare; NaN where nothing was
 ///    written;
+///  - kernels that run early: what they read before they wait is as it was before the kernels in
+///    front of them (MemoryRange::before), and every thread waits;
 ///  - arguments: number, sizes of parameters and threadgroups, buffers that overlap while one of
 ///    them is written;
 ///  - races, in builds with the thread sanitizer.

@@ -4,8 +4,10 @@
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <map>
 #include <new>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -65,6 +67,53 @@ struct EmulatorCommands final : PreparedCommands {
 
   CommandList list;
   CommandCounts n;
+};
+
+/// What buffers said before the first kernel of a list: all that an EARLY_KERNEL can count on until
+/// it has waited, because kernels in front of it may not have begun.
+class EarlyView {
+ public:
+  /// Copies the buffers that kernels of the list write, of those that its early kernels have.
+  void take(std::span<const Command> list) {
+    copies_.clear();
+    std::set<const Buffer*> written;
+    for (const auto& [dispatch, kernel] : dispatches(list)) {
+      for (std::size_t i = 0; i < dispatch->buffers.size(); ++i) {
+        if (kernel->info.buffer_list[i].written) {
+          written.insert(dispatch->buffers[i].buffer.get());
+        }
+      }
+    }
+    for (const auto& [dispatch, kernel] : dispatches(list)) {
+      for (const BufferPart& part : dispatch->buffers) {
+        if (kernel->is_early && written.contains(part.buffer.get()) &&
+            !copies_.contains(part.buffer.get())) {
+          const auto memory = part.buffer->host();
+          copies_[part.buffer.get()].assign(memory.begin(), memory.end());
+        }
+      }
+    }
+  }
+
+  /// Null for a buffer that no kernel of the list writes.
+  [[nodiscard]] std::byte* of(const BufferPart& part) {
+    const auto copy = copies_.find(part.buffer.get());
+    return copy == copies_.end() ? nullptr : copy->second.data() + part.offset;
+  }
+
+ private:
+  using Launch = std::pair<const DispatchCommand*, const EmulatedKernel*>;
+  static std::vector<Launch> dispatches(std::span<const Command> list) {
+    std::vector<Launch> result;
+    for (const Command& command : list) {
+      if (const auto* dispatch = std::get_if<DispatchCommand>(&command)) {
+        result.emplace_back(dispatch, all_kernels()[static_cast<std::size_t>(dispatch->kernel)]);
+      }
+    }
+    return result;
+  }
+
+  std::map<const Buffer*, std::vector<std::byte>> copies_;
 };
 
 class EmulatorDevice final : public Device {
@@ -128,6 +177,7 @@ class EmulatorDevice final : public Device {
   Capabilities capabilities_;
   Counters counters_;
   MemoryAccount account_ = std::make_shared<std::uint64_t>(0);
+  EarlyView early_;
   Emulator emulator_;
   std::uint64_t n_segments_ = 0;
   std::deque<Work> pending_;
@@ -217,11 +267,20 @@ Result<void> EmulatorDevice::run(const EmulatorCommands& commands) {
   counters_.barriers += commands.n.barriers;
   const auto all = commands.list.commands();
   auto begin = all.begin();
+  bool has_view = false;
   while (begin != all.end()) {
     const auto is_barrier = [](const Command& command) {
       return std::holds_alternative<BarrierCommand>(command);
     };
     const auto end = std::find_if(begin, all.end(), is_barrier);
+    // Copies in front of the first kernel have ended before any kernel begins.
+    const bool has_kernel = std::any_of(begin, end, [](const Command& command) {
+      return std::holds_alternative<DispatchCommand>(command);
+    });
+    if (has_kernel && !has_view) {
+      early_.take({begin, all.end()});
+      has_view = true;
+    }
     HEARTH_TRY(run_segment({begin, end}));
     begin = end == all.end() ? end : end + 1;
   }
@@ -246,7 +305,8 @@ Result<void> EmulatorDevice::run_one(const DispatchCommand& command) {
   std::vector<MemoryRange> buffers;
   for (std::size_t i = 0; i < command.buffers.size(); ++i) {
     const auto memory = memory_of(command.buffers[i]);
-    buffers.push_back({memory.data(), memory.size(), kernel.info.buffer_list[i].name});
+    buffers.push_back({memory.data(), memory.size(), kernel.info.buffer_list[i].name,
+                       kernel.is_early ? early_.of(command.buffers[i]) : nullptr});
   }
   return emulator_.run(kernel, buffers, command.params, command.grid, command.group_size);
 }

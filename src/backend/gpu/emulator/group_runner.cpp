@@ -17,8 +17,16 @@ void run_lane() {
   Lane& me = *current_lane;
   for (;;) {
     const Dispatch& dispatch = me.simdgroup->runner->dispatch();
+    {
+      const HiddenFromRaceDetection hidden;
+      me.is_early = dispatch.kernel.is_early;
+      lane_is_early = me.is_early;
+    }
     dispatch.kernel.run(dispatch.buffers.data(), dispatch.params.data(), me.position);
     const HiddenFromRaceDetection hidden;
+    if (me.is_early) {
+      fault("it ends without having called wait_for_kernel_before()", Site::current());
+    }
     if (arrive(me, EventKind::end, Site::current())) {
       me.simdgroup->runner->leave_lane(me);
     } else {
@@ -67,6 +75,7 @@ void GroupRunner::run_to_events(std::span<const std::uint32_t> order) {
     Simdgroup& simdgroup = *simdgroups_[index];
     simdgroup.n_arrived = 0;
     current_lane = simdgroup.first;
+    lane_is_early = simdgroup.first->is_early;
     Fiber::switch_between(*scheduler_, simdgroup.first->fiber);
     if (fault_) {
       return;
@@ -125,6 +134,7 @@ void GroupRunner::prepare_simdgroup(std::size_t index, Dim3 group, std::uint64_t
     const auto thread = static_cast<std::uint32_t>(index) * simdgroup_lanes + i;
     Lane& lane = simdgroup.lanes[i];
     lane.n_shared_arrays = 0;
+    lane.is_early = false;
     lane.position = {.group = group,
                      .thread = position_of(thread, dispatch_->group_size),
                      .grid_size = dispatch_->grid,

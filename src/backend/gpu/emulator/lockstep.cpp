@@ -7,6 +7,7 @@
 namespace hearth::backend::gpu::emulator {
 
 thread_local constinit Lane* current_lane = nullptr;
+thread_local constinit bool lane_is_early = false;
 
 namespace {
 
@@ -34,6 +35,12 @@ bool arrive(Lane& lane, EventKind kind, Site where) {
     fault(divergence(lane, event), where);
   }
   return ++simdgroup.n_arrived == simdgroup_lanes;
+}
+
+void wait_for_kernel_before() {
+  const HiddenFromRaceDetection hidden;
+  current_lane->is_early = false;
+  lane_is_early = false;
 }
 
 void simdgroup_barrier(Site where) {

@@ -48,6 +48,7 @@ struct Lane {
   Simdgroup* simdgroup = nullptr;
   Lane* next = nullptr;               // in the ring
   std::uint32_t n_shared_arrays = 0;  // that this lane has declared so far
+  bool is_early = false;              // it has not waited for the kernel before yet
 };
 
 struct Simdgroup {
@@ -80,6 +81,7 @@ bool arrive(Lane& lane, EventKind kind, Site where);
 
 inline void switch_lanes(Lane& from, Lane& to) {
   current_lane = &to;
+  lane_is_early = to.is_early;
   Fiber::switch_between(from.fiber, to.fiber);
 }
 
@@ -110,6 +112,9 @@ T collective(T value, Site where, Combine combine) {
   acquire(slots);
   return taken[me.position.lane];
 }
+
+/// From here on the lane sees what the kernels before it wrote.
+void wait_for_kernel_before();
 
 /// Waits for the other lanes of the simdgroup, or the other threads of the threadgroup.
 void simdgroup_barrier(Site where);
