@@ -67,7 +67,7 @@ Result<int> convert(const ConvertOptions& options, Console& console) {
   for (const auto& note : checkpoint.notes()) {
     warn(console, note);
   }
-  const Interrupts interrupts;
+  const Interrupts interrupts(Interrupts::Of::ctrl_c_and_termination);
   const auto tell = [&](std::int64_t done, std::int64_t total) {
     if (console.talk_is_terminal) {
       console.talk << format("\r{} of {} MB ", done / 1'000'000, total / 1'000'000) << std::flush;

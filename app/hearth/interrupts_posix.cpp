@@ -24,16 +24,19 @@ void on_signal(int /*number*/) {
   errno = saved_errno;
 }
 
-void set_handler(void (*handler)(int)) {
+void set_handler(Interrupts::Of of, void (*handler)(int)) {
   struct sigaction action{};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
+  if (of == Interrupts::Of::ctrl_c_and_termination) {
+    sigaction(SIGTERM, &action, nullptr);
+  }
 }
 
 }  // namespace
 
-Interrupts::Interrupts() {
+Interrupts::Interrupts(Of of) : of_(of) {
   HEARTH_ASSERT(handler_pipe == -1);
   HEARTH_ASSERT(pipe(pipe_) == 0);
   for (const int end : pipe_) {
@@ -41,11 +44,11 @@ Interrupts::Interrupts() {
     fcntl(end, F_SETFD, FD_CLOEXEC);
   }
   handler_pipe = pipe_[1];
-  set_handler(on_signal);
+  set_handler(of_, on_signal);
 }
 
 Interrupts::~Interrupts() {
-  set_handler(SIG_DFL);
+  set_handler(of_, SIG_DFL);
   handler_pipe = -1;
   close(pipe_[0]);
   close(pipe_[1]);

@@ -58,7 +58,7 @@ Result<int> synth(const SynthOptions& options, Console& console) {
   HEARTH_ASSIGN(const auto* shape, model::find_model_shape(options.shape));
   HEARTH_ASSIGN(const auto* mixture, model::find_mixture(options.type));
   HEARTH_TRY(check_output_file(options.path, options.force));
-  const Interrupts interrupts;
+  const Interrupts interrupts(Interrupts::Of::ctrl_c_and_termination);
   const auto tell = [&](std::int64_t done, std::int64_t total) {
     if (console.talk_is_terminal) {
       console.talk << format("\r{} of {} MB ", done / 1'000'000, total / 1'000'000) << std::flush;

@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::array<std::int64_t, 4> chunks{40, 1, 5, 1};  // rows of one step after another
+constexpr std::array<std::int64_t, 5> chunks{70, 1, 5, 3, 1};  // rows of one step after another
 constexpr ProbeSize timed_size{.width = 2048,
                                .hidden = 512,
                                .n_heads = 16,
