@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/gpu/kernels/expert_rows.h"
 #include "backend/gpu/kernels/strips.h"
+#include "tests/backend/gpu/kernels/expert_groups.h"
 #include "tests/backend/gpu/kernels/weight_types.h"
 #include "tests/graph/tiny_model.h"
 
@@ -295,32 +295,16 @@ TEST_P(GpuColumns, MultipliesAPair) {
 
 TEST_P(GpuColumns, MultipliesWithTheChosenExperts) {
   constexpr u32 n_rows = 30;
-  constexpr u32 n_used = 2;
-  constexpr u32 n_experts = 5;
   constexpr u32 n_out = 21;
   constexpr u32 first_up = 32;  // row of an expert: a whole number of strips
   const auto weight =
-      weights_.add("experts", GetParam().dtype(), {n_experts, first_up + n_out, 256});
-  // Expert 0 for every row, experts 1 and 2 for some, expert 3 for one, expert 4 for none.
-  Matrix routing = random_matrix(n_rows, 2 * n_used, 9);
-  for (std::size_t row = 0; row < n_rows; ++row) {
-    routing.data[2 * n_used * row + row % 2] = 0.0f;
-    routing.data[2 * n_used * row + 1 - row % 2] =
-        row == 4 ? 3.0f : static_cast<float>(1 + row % 3 % 2);
-  }
-  const ExpertRowsParams rows{
-      .n_used = n_used,
-      .n_experts = n_experts,
-      .tile_entries = COLUMN_MAX_COLUMNS,
-      .n_tiles = EXPERT_TILES(n_rows * n_used, n_experts, COLUMN_MAX_COLUMNS)};
-  const auto grouped = run_everywhere(call(KernelId::expert_rows,
-                                           {counts(n_rows), contents(routing.data),
-                                            poisoned(n_rows * n_used), poisoned(3 * rows.n_tiles)},
-                                           rows, {n_experts}, {EXPERT_ROWS_THREADS}));
+      weights_.add("experts", GetParam().dtype(), {n_test_experts, first_up + n_out, 256});
+  const Matrix routing = some_routing(n_rows);
+  ExpertGroups groups = groups_of(routing, COLUMN_MAX_COLUMNS);
   ColumnOperands operands{.matrices = {weight, weight},
-                          .entries = values<u32>(grouped[2]),
-                          .tiles = values<u32>(grouped[3])};
-  for (const std::int64_t n_inputs : shapes<std::int64_t>({1, n_used})) {
+                          .entries = std::move(groups.entries),
+                          .tiles = std::move(groups.tiles)};
+  for (const std::int64_t n_inputs : shapes<std::int64_t>({1, n_test_used})) {
     const Matrix x = random_matrix(n_rows, 256 * n_inputs, 4);
     const auto product = [&](std::int64_t first_row) {
       return op(graph::ExpertMatMul{weight, first_row, n_out}, {x, routing});
@@ -332,7 +316,7 @@ TEST_P(GpuColumns, MultipliesWithTheChosenExperts) {
                         .chunk_groups = COLUMN_MAX_GROUPS,
                         .is_pair = 1,
                         .activation = static_cast<u32>(ActivationKind::silu),
-                        .n_used = n_used,
+                        .n_used = n_test_used,
                         .expert_rows = 64,
                         .first_row = {0, first_up},
                         .has_x_per_slot = n_inputs == 1 ? 0u : 1u};

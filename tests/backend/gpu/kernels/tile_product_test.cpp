@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/gpu/kernels/expert_rows.h"
+#include "tests/backend/gpu/kernels/expert_groups.h"
 #include "tests/backend/gpu/kernels/weight_types.h"
 #include "tests/graph/tiny_model.h"
 
@@ -138,41 +138,18 @@ TEST_P(GpuTileProduct, AddsBiasThenGatesByRowThenAddsTheResidual) {
   expect_bits(run(params, tensor(weights, weight), x, operands, n_rows, n_rows), expected.data);
 }
 
-constexpr u32 n_used = 2;
-constexpr u32 n_experts = 5;
-
-/// Expert 0 for every row, experts 1 and 2 for some, expert 3 for one, expert 4 for none.
-Matrix some_routing(std::int64_t rows) {
-  Matrix routing = random_matrix(rows, 2 * n_used, 9);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const auto at = static_cast<std::size_t>(row * 2 * n_used);
-    routing.data[at + static_cast<std::size_t>(row % 2)] = 0.0f;
-    routing.data[at + static_cast<std::size_t>(1 - row % 2)] =
-        row == 4 ? 3.0f : static_cast<float>(1 + row % 3 % 2);
-  }
-  return routing;
-}
-
 TEST_P(GpuTileProduct, MultipliesWithTheChosenExperts) {
   constexpr std::int64_t n_rows = 66;
   constexpr std::int64_t n_out = 21;
   constexpr std::int64_t first_up = 32;  // row of an expert: a whole number of strips
   graph::RandomWeights weights(3);
-  const auto weight = weights.add("experts", dtype(), {n_experts, first_up + n_out, 256});
+  const auto weight = weights.add("experts", dtype(), {n_test_experts, first_up + n_out, 256});
   const Matrix routing = some_routing(n_rows);
   Operands operands;
-  const ExpertRowsParams rows{
-      .n_used = n_used,
-      .n_experts = n_experts,
-      .tile_entries = TILE_PRODUCT_COLUMNS,
-      .n_tiles = EXPERT_TILES(n_rows * n_used, n_experts, TILE_PRODUCT_COLUMNS)};
-  const auto grouped = run_everywhere(call(KernelId::expert_rows,
-                                           {counts(n_rows), contents(routing.data),
-                                            poisoned(n_rows * n_used), poisoned(3 * rows.n_tiles)},
-                                           rows, {n_experts}, {EXPERT_ROWS_THREADS}));
-  operands.entries = values<u32>(grouped[2]);
-  operands.tiles = values<u32>(grouped[3]);
-  for (const std::int64_t n_inputs : shapes<std::int64_t>({1, n_used})) {
+  ExpertGroups groups = groups_of(routing, TILE_PRODUCT_COLUMNS);
+  operands.entries = std::move(groups.entries);
+  operands.tiles = std::move(groups.tiles);
+  for (const std::int64_t n_inputs : shapes<std::int64_t>({1, n_test_used})) {
     const Matrix x = random_matrix(n_rows, 256 * n_inputs, 4);
     const auto product = [&](std::int64_t first_row) {
       return run_op(graph::ExpertMatMul{weight, first_row, n_out}, weights.table(), {x, routing})
@@ -185,7 +162,7 @@ TEST_P(GpuTileProduct, MultipliesWithTheChosenExperts) {
     const auto gated = run_op(graph::Mul{}, weights.table(), {factor, up}).value();
 
     auto params = params_of(256, n_out);
-    params.n_used = n_used;
+    params.n_used = n_test_used;
     params.expert_rows = 64;
     params.has_x_per_slot = n_inputs == 1 ? 0 : 1;
     params.first_row = static_cast<u32>(first_up);
