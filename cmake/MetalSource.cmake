@@ -28,8 +28,6 @@ file(WRITE "${OUTPUT}.cpp" "#include \"backend/gpu/metal/metal_source.h\"
 
 namespace hearth::backend::gpu::metal {
 
-using std::string_view_literals::operator\"\"sv;  // its lengths cost the compiler nothing
-
 std::string library_source() {
   using namespace std::string_view_literals;  // lengths that no compiler counts
   static constexpr std::array<std::string_view, ${N_PARTS}> parts{

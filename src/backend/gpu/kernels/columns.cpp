@@ -174,8 +174,7 @@ EARLY_KERNEL(column_projection, COLUMN_MAX_THREADS, ColumnParams, BUFFER(0, cons
   const bool is_pair = p.is_pair != 0u;
   const bool has_experts = p.n_used != 0u;
   const u32 n_rows = counts[p.axis];
-  DEVICE(const u8)
-  weight = part < 2u ? (part == 0u ? weight0 : weight1) : (part == 2u ? weight2 : weight3);
+  DEVICE(const u8) weight = strip_weight(part, weight0, weight1, weight2, weight3);
   DEVICE(f32) y = strip_output(part, y0, y1, y2, y3);
   if (type == STRIP_F32) {
     const u32 n_threads = k_group_size.x;

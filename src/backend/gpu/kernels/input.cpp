@@ -17,8 +17,7 @@ KERNEL(quantize_input, INPUT_THREADS, InputParams, BUFFER(0, const u32, counts),
   if (row >= counts[p.axis]) {
     return;
   }
-  const u64 row_begin = u64(row) * p.n;
-  DEVICE(const f32) x_row = x + row_begin;
+  DEVICE(const f32) x_row = x + u64(row) * p.n;
   DEVICE(const f32) gate_row = gate + u64(row) * p.gate_stride;
   const u32 end = min_u32(begin + INPUT_GROUP_VALUES, p.n);
   norm_inverses(p, x_row, begin, end, chunk, inverses, k_thread.x);
@@ -26,18 +25,7 @@ KERNEL(quantize_input, INPUT_THREADS, InputParams, BUFFER(0, const u32, counts),
 
   const u32 first = begin + LANE_VALUES * k_thread.x;  // value of the lane
   const LaneCodes lane = lane_codes(p, x_row, norm, gate_row, inverses, first_run, first, end);
-  const i32 sum = lane.sum + i32(shuffle_xor(u32(lane.sum), 1));
-  if (first < end) {
-    const u64 at = row_begin + first;
-    codes[at / 4] = lane.packed[0];
-    codes[at / 4 + 1u] = lane.packed[1];
-    if (k_lane % 2 == 0u) {
-      sums[at / 16] = i16(sum);
-    }
-    if (first % p.block == 0u) {
-      scales[u64(row) * (p.n / p.block) + first / p.block] = lane.scale;
-    }
-  }
+  store_lane_codes(p, lane, row, first, end, k_lane, codes, scales, sums);
 }
 
 KERNEL(float_input, INPUT_THREADS, InputParams, BUFFER(0, const u32, counts),

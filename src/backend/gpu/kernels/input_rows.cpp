@@ -31,8 +31,7 @@ KERNEL(quantize_rows, INPUT_ROWS_THREADS, InputParams, BUFFER(0, const u32, coun
   if (row >= counts[p.axis]) {
     return;
   }
-  const u64 row_begin = u64(row) * p.n;
-  DEVICE(const f32) x_row = x + row_begin;
+  DEVICE(const f32) x_row = x + u64(row) * p.n;
   DEVICE(const f32) gate_row = gate + u64(row) * p.gate_stride;
   const f32 inverse = inverse_of_row(p, x_row, chunks + k_simdgroup * INPUT_ROW_CHUNK, k_lane);
   if (k_lane == 0u) {
@@ -43,18 +42,7 @@ KERNEL(quantize_rows, INPUT_ROWS_THREADS, InputParams, BUFFER(0, const u32, coun
     const u32 first = begin + LANE_VALUES * k_lane;
     const LaneCodes lane =
         lane_codes(p, x_row, norm, gate_row, inverses + k_simdgroup, 0, first, p.n);
-    const i32 sum = lane.sum + i32(shuffle_xor(u32(lane.sum), 1));
-    if (first < p.n) {
-      const u64 at = row_begin + first;
-      codes[at / 4] = lane.packed[0];
-      codes[at / 4 + 1u] = lane.packed[1];
-      if (k_lane % 2 == 0u) {
-        sums[at / 16] = i16(sum);
-      }
-      if (first % p.block == 0u) {
-        scales[u64(row) * (p.n / p.block) + first / p.block] = lane.scale;
-      }
-    }
+    store_lane_codes(p, lane, row, first, p.n, k_lane, codes, scales, sums);
   }
 }
 

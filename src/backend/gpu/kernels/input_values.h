@@ -188,4 +188,22 @@ DEVICE_FN LaneCodes lane_codes(PARAMS(InputParams) p, DEVICE(const f32) x, DEVIC
   return codes;
 }
 
+/// Stores what lane_codes() made of the row's values from `first` on, if they are before `end`; by
+/// all lanes.
+DEVICE_FN void store_lane_codes(PARAMS(InputParams) p, LaneCodes mine, u32 row, u32 first, u32 end,
+                                u32 lane, DEVICE(u32) codes, DEVICE(f32) scales, DEVICE(i16) sums) {
+  const i32 sum = mine.sum + i32(shuffle_xor(u32(mine.sum), 1));
+  if (first < end) {
+    const u64 at = u64(row) * p.n + first;
+    codes[at / 4] = mine.packed[0];
+    codes[at / 4 + 1u] = mine.packed[1];
+    if (lane % 2 == 0u) {
+      sums[at / 16] = i16(sum);
+    }
+    if (first % p.block == 0u) {
+      scales[u64(row) * (p.n / p.block) + first / p.block] = mine.scale;
+    }
+  }
+}
+
 }  // namespace hearth::backend::gpu

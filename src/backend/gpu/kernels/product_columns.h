@@ -30,6 +30,18 @@ DEVICE_FN TilePlace tile_place(PARAMS(ProductParams) p, DEVICE(const u32) counts
   return place;
 }
 
+/// Rows of x, of the step and of y of each column; those behind the last one repeat it.
+DEVICE_FN void place_columns(PARAMS(ProductParams) p, DEVICE(const u32) entries, TilePlace place,
+                             u32 thread_index, SHARED(u32) x_rows, SHARED(u32) step_rows,
+                             SHARED(u32) y_rows) {
+  if (thread_index < TILE_PRODUCT_COLUMNS) {
+    const u32 at = place.first + min_u32(thread_index, place.n_columns - 1u);
+    y_rows[thread_index] = p.n_used == 0u ? at : entries[at];
+    step_rows[thread_index] = p.n_used == 0u ? at : entries[at] / p.n_used;
+    x_rows[thread_index] = p.has_x_per_slot != 0u ? y_rows[thread_index] : step_rows[thread_index];
+  }
+}
+
 // Results go through shared memory, so that their way out is a loop and neighbours are stored
 // together: so many columns at a time of each simdgroup.
 #define TILE_OUT_COLUMNS 16
@@ -75,6 +87,21 @@ DEVICE_FN void store_results(PARAMS(ProductParams) p, SHARED(const f32) out,
       y[to] = product_result(p, out[result_word(column, lane % 16)], to, output, step_rows[column],
                              bias, gate, residual);
     }
+  }
+}
+
+/// The simdgroup's results of all n columns, through its own part of shared memory, `out`.
+DEVICE_FN void store_columns_of_tiles(PARAMS(ProductParams) p, THREAD(const f32) results, u32 n,
+                                      SHARED(f32) out, SHARED(const u32) y_rows,
+                                      SHARED(const u32) step_rows, u32 first_output, u32 lane,
+                                      DEVICE(const f32) bias, DEVICE(const f32) gate,
+                                      DEVICE(const f32) residual, DEVICE(f32) y) {
+  for (u32 shown = 0; shown < n; shown += TILE_OUT_COLUMNS) {
+    simdgroup_barrier();  // what was there is stored
+    put_results(results, shown, lane, out);
+    simdgroup_barrier();
+    store_results(p, out, y_rows + shown, step_rows + shown, n - shown, first_output, lane, bias,
+                  gate, residual, y);
   }
 }
 

@@ -247,4 +247,66 @@ DEVICE_FN f32 convolve(THREAD_REF(const RowConv) conv, f32 value, u32 position, 
   return silu_f32(fma_f32(conv.weights[STRIP_TAPS - 1], value, sum));
 }
 
+/// Of the row's convolution: its position, and where its ring is before and after.
+struct RowSlots {
+  u32 position;
+  u32 before;
+  u32 after;
+};
+
+DEVICE_FN RowSlots row_slots(PARAMS(StripParams) p, DEVICE(const i32) positions,
+                             DEVICE(const i32) before, DEVICE(const i32) after) {
+  RowSlots slots = {0, 0, 0};
+  if (p.has_conv != 0u) {
+    slots.position = u32(positions[0]);
+    slots.before = u32(before[0]);
+    slots.after = u32(after[0]);
+  }
+  return slots;
+}
+
+/// What a result waits for, asked for early.
+struct RowEnd {
+  RowConv conv;
+  bool has_conv;
+  f32 residual;
+  f32 gate;
+};
+
+DEVICE_FN RowEnd row_end(PARAMS(StripParams) p, u32 part, u32 output, bool is_stored,
+                         DEVICE(const f32) row_gate, DEVICE(const f32) residual,
+                         DEVICE(const f32) conv_weight, RowSlots slots, DEVICE(const f32) rings) {
+  RowEnd end;
+  end.has_conv = is_stored && p.has_conv != 0u && part == 0u;
+  if (end.has_conv) {
+    end.conv = load_conv(conv_weight, rings + u64(slots.before) * p.slot_stride, slots.position,
+                         output, p.n_out[part]);
+  }
+  end.residual = 0.0f;
+  end.gate = 0.0f;
+  if (is_stored && p.has_residual != 0u && part == 0u) {
+    end.residual = residual[output];
+  }
+  if (is_stored && p.has_row_gate != 0u) {
+    end.gate = row_gate[0];
+  }
+  return end;
+}
+
+/// Stores what comes of a product.
+DEVICE_FN void store_row(PARAMS(StripParams) p, u32 part, f32 product, u32 output,
+                         THREAD_REF(const RowEnd) end, RowSlots slots, DEVICE(f32) rings,
+                         DEVICE(f32) y) {
+  f32 result = product;
+  if (p.has_row_gate != 0u) {
+    result = result * activate_f32(p.row_activation, end.gate);
+  }
+  result = p.has_residual != 0u && part == 0u ? result + end.residual : result;
+  if (end.has_conv) {
+    result = convolve(end.conv, result, slots.position, output, p.n_out[part],
+                      rings + u64(slots.after) * p.slot_stride);
+  }
+  y[output] = result;
+}
+
 }  // namespace hearth::backend::gpu

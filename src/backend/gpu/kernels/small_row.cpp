@@ -12,57 +12,6 @@
 
 namespace hearth::backend::gpu {
 
-/// Of the row's convolution: its position, and where its ring is before and after.
-struct RowSlots {
-  u32 position;
-  u32 before;
-  u32 after;
-};
-
-/// What a result waits for, asked for early.
-struct RowEnd {
-  RowConv conv;
-  bool has_conv;
-  f32 residual;
-  f32 gate;
-};
-
-DEVICE_FN RowEnd row_end(PARAMS(StripParams) p, u32 part, u32 output, bool is_stored,
-                         DEVICE(const f32) row_gate, DEVICE(const f32) residual,
-                         DEVICE(const f32) conv_weight, RowSlots slots, DEVICE(const f32) rings) {
-  RowEnd end;
-  end.has_conv = is_stored && p.has_conv != 0u && part == 0u;
-  if (end.has_conv) {
-    end.conv = load_conv(conv_weight, rings + u64(slots.before) * p.slot_stride, slots.position,
-                         output, p.n_out[part]);
-  }
-  end.residual = 0.0f;
-  end.gate = 0.0f;
-  if (is_stored && p.has_residual != 0u && part == 0u) {
-    end.residual = residual[output];
-  }
-  if (is_stored && p.has_row_gate != 0u) {
-    end.gate = row_gate[0];
-  }
-  return end;
-}
-
-/// Stores what comes of a product.
-DEVICE_FN void store_row(PARAMS(StripParams) p, u32 part, f32 product, u32 output,
-                         THREAD_REF(const RowEnd) end, RowSlots slots, DEVICE(f32) rings,
-                         DEVICE(f32) y) {
-  f32 result = product;
-  if (p.has_row_gate != 0u) {
-    result = result * activate_f32(p.row_activation, end.gate);
-  }
-  result = p.has_residual != 0u && part == 0u ? result + end.residual : result;
-  if (end.has_conv) {
-    result = convolve(end.conv, result, slots.position, output, p.n_out[part],
-                      rings + u64(slots.after) * p.slot_stride);
-  }
-  y[output] = result;
-}
-
 /// Multiplies the simdgroup's tiles of strips [begin, end), as many strips as the simdgroups have
 /// tiles of at once, and leaves the next tile in `tile`. Returns result `row` of strip `place`, of
 /// a pair that of matrix `kind`, to threads that have one.
@@ -124,9 +73,7 @@ EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, c
   const StripGroup group = strip_group(p, k_group.x);
   const u32 type = p.type[group.part];
   const u32 n_out = p.n_out[group.part];
-  DEVICE(const u8)
-  weight = group.part < 2u ? (group.part == 0u ? weight0 : weight1)
-                           : (group.part == 2u ? weight2 : weight3);
+  DEVICE(const u8) weight = strip_weight(group.part, weight0, weight1, weight2, weight3);
   DEVICE(f32) y = strip_output(group.part, y0, y1, y2, y3);
   const bool is_float = type == STRIP_F32;
   const bool has_norm = p.has_norm != 0u;
@@ -162,12 +109,7 @@ EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, c
   if (has_input) {
     input = load_values(x + in_row);
   }
-  RowSlots slots = {0, 0, 0};
-  if (p.has_conv != 0u) {
-    slots.position = u32(positions[0]);
-    slots.before = u32(state_before[0]);
-    slots.after = u32(state_after[0]);
-  }
+  const RowSlots slots = row_slots(p, positions, state_before, state_after);
   if (is_own && item.strip < group.end) {
     load_own_tile(type, first_tile + matrix.tile_bytes, k_lane, second);
   }

@@ -45,9 +45,7 @@ EARLY_KERNEL(strip_projection_small, STRIP_THREADS, StripParams, BUFFER(0, const
   const u32 type = p.type[group.part];
   const u32 first_step_row = k_group.y * p.group_rows;
   const u32 n_step_rows = counts[p.axis];
-  DEVICE(const u8)
-  weight = group.part < 2u ? (group.part == 0u ? weight0 : weight1)
-                           : (group.part == 2u ? weight2 : weight3);
+  DEVICE(const u8) weight = strip_weight(group.part, weight0, weight1, weight2, weight3);
   DEVICE(f32) y = strip_output(group.part, y0, y1, y2, y3);
   if (p.has_norm != 0u && 32 * k_thread.x < p.n) {
     prefetch(norm + 32 * k_thread.x);

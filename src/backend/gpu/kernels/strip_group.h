@@ -90,6 +90,13 @@ DEVICE_FN u32 item_tile(StripItem item, THREAD_REF(const StripGroup) group, Stri
   return item.strip * matrix.strip_bytes + item_block(item, group) * matrix.tile_bytes;
 }
 
+/// A part's matrix.
+DEVICE_FN DEVICE(const u8)
+    strip_weight(u32 part, DEVICE(const u8) weight0, DEVICE(const u8) weight1,
+                 DEVICE(const u8) weight2, DEVICE(const u8) weight3) {
+  return part < 2u ? (part == 0u ? weight0 : weight1) : (part == 2u ? weight2 : weight3);
+}
+
 /// Where a part's results go.
 DEVICE_FN DEVICE(f32)
     strip_output(u32 part, DEVICE(f32) y0, DEVICE(f32) y1, DEVICE(f32) y2, DEVICE(f32) y3) {

@@ -53,9 +53,7 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
   const StripGroup group = strip_group(p, k_group.x);
   const u32 type = p.type[group.part];
   const u32 n_out = p.n_out[group.part];
-  DEVICE(const u8)
-  weight = group.part < 2u ? (group.part == 0u ? weight0 : weight1)
-                           : (group.part == 2u ? weight2 : weight3);
+  DEVICE(const u8) weight = strip_weight(group.part, weight0, weight1, weight2, weight3);
   DEVICE(f32) y = strip_output(group.part, y0, y1, y2, y3);
   const bool is_float = type == STRIP_F32;
   const bool has_norm = p.has_norm != 0u;
@@ -84,14 +82,7 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
   if (has_input) {
     input = load_values(x + in_row);
   }
-  u32 position = 0;
-  u32 slot_before = 0;
-  u32 slot_after = 0;
-  if (p.has_conv != 0u) {
-    position = u32(positions[0]);
-    slot_before = u32(state_before[0]);
-    slot_after = u32(state_after[0]);
-  }
+  const RowSlots slots = row_slots(p, positions, state_before, state_after);
   if (n_step_rows == 0u) {
     return;
   }
@@ -126,26 +117,12 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
   const bool is_pair = p.is_pair != 0u;
   const u32 place = k_thread.x / (is_pair ? 2 * STRIP_ROWS : STRIP_ROWS);
   const u32 kind = is_pair ? k_thread.x / STRIP_ROWS % 2 : 0u;
-  const bool has_residual = p.has_residual != 0u && group.part == 0u;
   for (u32 strip = group.begin; strip < group.end; strip += p.round_strips) {
     const u32 end = min_u32(strip + p.round_strips, group.end);
     const u32 output = (strip + place) * STRIP_ROWS + k_thread.x % STRIP_ROWS;
     const bool is_stored = place < end - strip && kind == 0u && output < n_out;
-    // What the results wait for, asked for early.
-    RowConv conv;
-    const bool has_conv = is_stored && p.has_conv != 0u && group.part == 0u;
-    if (has_conv) {
-      conv =
-          load_conv(conv_weight, rings + u64(slot_before) * p.slot_stride, position, output, n_out);
-    }
-    f32 before = 0.0f;
-    f32 gate = 0.0f;
-    if (is_stored && has_residual) {
-      before = residual[output];
-    }
-    if (is_stored && p.has_row_gate != 0u) {
-      gate = row_gate[0];
-    }
+    const RowEnd ending =
+        row_end(p, group.part, output, is_stored, row_gate, residual, conv_weight, slots, rings);
     if (type == STRIP_Q4_K) {
       q4_k_row(group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane, codes, sums,
                scales, work, item, tile);
@@ -168,15 +145,7 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
       result = activate_f32(p.activation, result) * other;
     }
     if (is_stored) {
-      if (p.has_row_gate != 0u) {
-        result = result * activate_f32(p.row_activation, gate);
-      }
-      result = has_residual ? result + before : result;
-      if (has_conv) {
-        result = convolve(conv, result, position, output, n_out,
-                          rings + u64(slot_after) * p.slot_stride);
-      }
-      y[output] = result;
+      store_row(p, group.part, result, output, ending, slots, rings, y);
     }
     if (end < group.end) {
       group_barrier();  // what tiles said has been used

@@ -177,12 +177,7 @@ DEVICE_FN void q5_k_load_bits(DEVICE(const u8) tile, u32 lane, THREAD_REF(StripT
     if (place.n_columns == 0u) {                                                                 \
       return;                                                                                    \
     }                                                                                            \
-    if (k_thread.x < TILE_PRODUCT_COLUMNS) {                                                     \
-      const u32 at = place.first + min_u32(k_thread.x, place.n_columns - 1u);                    \
-      y_rows[k_thread.x] = p.n_used == 0u ? at : entries[at];                                    \
-      step_rows[k_thread.x] = p.n_used == 0u ? at : entries[at] / p.n_used;                      \
-      x_rows[k_thread.x] = p.has_x_per_slot != 0u ? y_rows[k_thread.x] : step_rows[k_thread.x];  \
-    }                                                                                            \
+    place_columns(p, entries, place, k_thread.x, x_rows, step_rows, y_rows);                     \
     group_barrier();                                                                             \
     const u32 n_blocks = p.n_in / 256;                                                           \
     const u32 first_output = k_group.x * TILE_PRODUCT_OUTPUTS + 16 * k_simdgroup;                \
@@ -195,14 +190,9 @@ DEVICE_FN void q5_k_load_bits(DEVICE(const u8) tile, u32 lane, THREAD_REF(StripT
     UNROLL for (u32 i = 0; i < 4 * TILE_PRODUCT_GROUPS; ++i) {                                   \
       results[i] = 0.0f;                                                                         \
     }                                                                                            \
-    loop(format, block_bytes) SHARED(f32) out = outs + 16 * TILE_OUT_COLUMNS * k_simdgroup;      \
-    for (u32 shown = 0; shown < place.n_columns; shown += TILE_OUT_COLUMNS) {                    \
-      simdgroup_barrier(); /* what was there is stored */                                        \
-      put_results(results, shown, k_lane, out);                                                  \
-      simdgroup_barrier();                                                                       \
-      store_results(p, out, y_rows + shown, step_rows + shown, place.n_columns - shown,          \
-                    first_output, k_lane, bias, gate, residual, y);                              \
-    }                                                                                            \
+    loop(format, block_bytes) store_columns_of_tiles(                                            \
+        p, results, place.n_columns, outs + 16 * TILE_OUT_COLUMNS * k_simdgroup, y_rows,         \
+        step_rows, first_output, k_lane, bias, gate, residual, y);                               \
   }
 
 TILE_KERNEL(tile_product_q4_k, q4_k, 144, SCALED_LOOP)
