@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <optional>
 
 #include "backend/gpu/executor/strips.h"
 #include "backend/gpu/kernels/columns.h"
@@ -15,14 +13,13 @@ namespace hearth::backend::gpu {
 namespace {
 
 constexpr u32 min_column_rows = 5;
-constexpr u32 max_column_rows = 64;      // more are worth a tile of 64 columns
 constexpr u32 usual_simdgroups = 4;      // of a threadgroup
 constexpr u32 simdgroups_for_units = 8;  // of a compute unit, that hide each other's latency
 
 constexpr std::int64_t column_block = 256;
 
 bool are_column_rows(u32 rows) {
-  return rows >= min_column_rows && rows <= max_column_rows;
+  return rows >= min_column_rows && rows < min_prompt_rows;
 }
 
 u32 strips_of(const MatrixProduct& product) {
@@ -77,6 +74,11 @@ void dispatch_columns(std::span<const MatrixProduct> products, std::size_t n_out
   BufferPart entries = recorder.absent();
   BufferPart tiles = recorder.absent();
   u32 n_tiles = 1;
+  const auto outputs = products.first(n_outputs);
+  const auto is_float = [&recorder](const MatrixProduct& product) {
+    return !recorder.is_tiled(product.weight);
+  };
+  const bool has_floats = std::ranges::any_of(outputs, is_float);
   if (first.experts) {
     const ExpertRows& rows = first.experts->rows.value();
     entries = rows.entries;
@@ -91,11 +93,8 @@ void dispatch_columns(std::span<const MatrixProduct> products, std::size_t n_out
     share_expert_columns(params);
   } else {
     u32 n_strips = 0;
-    bool has_floats = false;
-    for (const auto& product : products.first(n_outputs)) {
-      const bool is_tiled = recorder.is_tiled(product.weight);
-      n_strips += is_tiled ? strips_of(product) : 0;
-      has_floats = has_floats || !is_tiled;
+    for (const auto& product : outputs) {
+      n_strips += is_float(product) ? 0 : strips_of(product);
     }
     share_columns(n_strips, recorder.rows(input.value()), recorder.device().compute_units,
                   has_floats, params);
@@ -104,14 +103,12 @@ void dispatch_columns(std::span<const MatrixProduct> products, std::size_t n_out
   params.float_chunks =
       static_cast<u32>(ceil_div(recorder.rows(input.value()), COLUMN_FLOAT_COLUMNS * n_simdgroups));
   u32 end = 0;
-  bool has_floats = false;
   for (std::size_t i = 0; i < COLUMN_PARTS; ++i) {
     if (i < products.size()) {
       params.n_out[i] = static_cast<u32>(products[i].n_out);
       params.type[i] = *strip_type(products[i].weight, recorder);
     }
-    if (i < n_outputs && params.type[i] == STRIP_F32) {
-      has_floats = true;
+    if (i < n_outputs && is_float(products[i])) {
       end += static_cast<u32>(ceil_div(products[i].n_out, COLUMN_FLOAT_ROWS)) * params.float_chunks;
     } else if (i < n_outputs) {
       end += static_cast<u32>(ceil_div(strips_of(products[i]), params.group_strips));

@@ -75,8 +75,7 @@ void MatrixInput::prepare(std::int64_t block, Recorder& recorder) {
                                   norm_ ? recorder.weight(norm_->weight) : recorder.absent(),
                                   gate_ ? recorder.value(gate_->value) : recorder.absent()};
   buffers.insert(buffers.end(), form.begin(), form.end());
-  constexpr u32 min_rows = 65;  // fewer leave the device idle, a simdgroup for each
-  if (params.norm_run == params.n && recorder.rows(value_) >= min_rows) {
+  if (params.norm_run == params.n && recorder.rows(value_) >= min_prompt_rows) {
     recorder.dispatch(block == 0 ? KernelId::float_rows : KernelId::quantize_rows,
                       std::move(buffers), params,
                       {static_cast<u32>(ceil_div(recorder.rows(value_), INPUT_ROWS_THREADS / 32))},

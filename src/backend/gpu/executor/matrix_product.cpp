@@ -56,10 +56,9 @@ ProductLaunch piece_launch(const MatrixProduct& product, u32 capacity, const Rec
 
 /// Many rows of floats; few outputs would leave most of a threadgroup idle.
 bool takes_rows(const MatrixProduct& product, const MatrixInput& input, const Recorder& recorder) {
-  constexpr u32 min_rows = 65;
   constexpr std::int64_t min_outputs = 16;
   return quant::integer_layout(recorder.host_weight(product.weight).tensor.dtype) == nullptr &&
-         !product.experts && recorder.rows(input.value()) >= min_rows &&
+         !product.experts && recorder.rows(input.value()) >= min_prompt_rows &&
          product.n_out >= min_outputs;
 }
 

@@ -18,9 +18,6 @@ static_assert(ATTENTION_BLOCK_KEYS == graph::kv_block_tokens);
 
 /// Up to here keys are split: more rows keep the device busy by themselves.
 constexpr u32 max_split_rows = 16;
-/// From here on neighbouring rows share what they read; fewer may well be rows of as many
-/// sequences.
-constexpr u32 min_shared_rows = 65;
 /// Of threadgroups that go through tiles of keys or parts, so many for each compute unit.
 constexpr u32 key_groups_per_unit = 3;
 
@@ -138,7 +135,7 @@ void record_many_rows(const plan::AttentionBlock& block, const AttentionKernels&
                                   recorder.context().tables.part(),
                                   caches.keys(block.attention.layer),
                                   caches.values(block.attention.layer)};
-  if (rows >= min_shared_rows) {
+  if (rows >= min_prompt_rows) {
     const auto n_groups =
         static_cast<u32>(ceil_div(std::int64_t{rows} * group, ATTENTION_ROWS_QUERIES));
     buffers.push_back(

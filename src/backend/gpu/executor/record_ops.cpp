@@ -222,8 +222,7 @@ Result<void> RecordOp::operator()(const graph::CausalConv& op) const {
       n(), static_cast<u32>(recorder.host_weight(op.weight).tensor.shape.back()),
       caches.slot_stride()};
   const u32 n_sequences = sequence_capacity(rows(), recorder);
-  constexpr u32 few_rows = 64;  // of longer sequences, simdgroups share the rows
-  const bool is_few = params.taps == 4 && rows() <= few_rows;
+  const bool is_few = params.taps == 4 && rows() < min_prompt_rows;
   const auto n_groups =
       static_cast<u32>(ceil_div(params.channels, is_few ? row_threads : CAUSAL_CONV_CHANNELS));
   recorder.dispatch(is_few ? KernelId::causal_conv_few_f32 : KernelId::causal_conv_f32,

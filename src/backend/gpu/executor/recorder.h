@@ -97,6 +97,10 @@ Result<KernelId> kernel_for(std::string_view prefix, DType type, std::string_vie
 /// How a rotation pairs the elements of a head.
 RopePairs rope_pairs(const graph::RopeParams& params);
 
+/// Steps of so many rows are taken for prompts, whose kernels share what neighbouring rows have in
+/// common; fewer may well be rows of as many sequences, and do not keep those busy.
+inline constexpr std::uint32_t min_prompt_rows = 65;
+
 /// Launches that become one, at most.
 inline constexpr std::size_t max_merged_launches = 5;
 
