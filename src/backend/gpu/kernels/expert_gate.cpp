@@ -78,11 +78,11 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
   DEVICE(const f32) row_logits = logits + u64(row) * p.n_experts;
   const bool by_groups = p.n_experts <= CHOICE_GROUPS * CHOICE_GROUP && p.n_used <= CHOICE_USED;
   const bool has_group = by_groups && k_simdgroup < CHOICE_GROUPS;
-  f32 values[16];
+  f32 values[ROUTE_VALUES];
   if (has_group) {
     exponentials[k_thread.x] = choice_exponential(row_logits, p.n_experts, k_simdgroup, k_lane);
   } else if (routes && !by_groups) {
-    route_row_512_load(row_logits, p.n_experts, k_lane, values);
+    load_route(row_logits, p.n_experts, k_lane, values);
   }
   if (has_norm && has_input) {
     store_in_columns(low, high, in_row, COLUMN_STRIDE(p.n), work);
@@ -102,7 +102,7 @@ EARLY_KERNEL(expert_gate, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, 
       first_experts[CHOICE_USED * k_simdgroup + rank] = k_thread.x;
     }
   } else if (routes && !by_groups) {
-    route_row_512(values, p.n_experts, p.n_used, k_lane, chosen, probabilities);
+    route_row(values, p.n_experts, p.n_used, k_lane, chosen, probabilities);
   } else if (has_norm && k_simdgroup == NORM_SIMDGROUP) {
     const f32 squares = sum_lanes(
         add_column_squares(work + k_lane % N_LANES * COLUMN_STRIDE(p.n), p.n / N_LANES, 0.0f));

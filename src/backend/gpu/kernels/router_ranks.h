@@ -102,69 +102,72 @@ DEVICE_FN f32 f32_of_order(u32 order) {
   return f32_of_bits((order & 0x80000000u) != 0u ? order & 0x7fffffffu : ~order);
 }
 
-/// All of a router's work by one simdgroup, for a row of up to 32 n_values experts. Value i of a
-/// lane is that of expert first + 16 i, so that lanes j and j + 16 have the first and second half
-/// of one of the sixteen chains of the sum. name_load: the lane's logits. name: the experts and
-/// their probabilities, in order of choice; of equals the first, and experts 0, 1, ... with a NaN
-/// in the sum of exponentials.
-#define ROUTE_ROW(name, n_values)                                                               \
-  DEVICE_FN u32 name##_first(u32 lane) {                                                        \
-    return lane % N_LANES + (n_values) * N_LANES * (lane / N_LANES);                            \
-  }                                                                                             \
-  DEVICE_FN void name##_load(DEVICE(const f32) logits, u32 n, u32 lane, THREAD(f32) values) {   \
-    UNROLL for (u32 i = 0; i < (n_values); ++i) {                                               \
-      values[i] = logits[min_u32(name##_first(lane) + N_LANES * i, n - 1u)];                    \
-    }                                                                                           \
-  }                                                                                             \
-  DEVICE_FN void name(THREAD(f32) values, u32 n, u32 n_used, u32 lane, SHARED(u32) chosen,      \
-                      SHARED(f32) probabilities) {                                              \
-    const u32 first = name##_first(lane);                                                       \
-    u32 largest = 0;                                                                            \
-    UNROLL for (u32 i = 0; i < (n_values); ++i) {                                               \
-      largest = max_u32(largest, order_of_f32(values[i]));                                      \
-    }                                                                                           \
-    const f32 maximum = f32_of_order(simd_max_u32(largest));                                    \
-    f32 sum = 0.0f;                                                                             \
-    UNROLL for (u32 i = 0; i < (n_values); ++i) {                                               \
-      values[i] = first + N_LANES * i < n ? exp_f32(values[i] - maximum) : 0.0f;                \
-      sum += values[i];                                                                         \
-    }                                                                                           \
-    sum = shuffle_xor(sum, N_LANES); /* upper lanes go on with the lower ones' chains */        \
-    UNROLL for (u32 i = 0; i < (n_values); ++i) {                                               \
-      sum += values[i];                                                                         \
-    }                                                                                           \
-    sum = shuffle(sum_lanes(sum), N_LANES);                                                     \
-    u32 keys[n_values]; /* 0: none or taken; floats from 0 on are in the order of their bits */ \
-    UNROLL for (u32 i = 0; i < (n_values); ++i) {                                               \
-      keys[i] = first + N_LANES * i < n ? bits_of_f32(values[i] / sum) + 1u : 0u;               \
-    }                                                                                           \
-    for (u32 round = 0; round < n_used; ++round) {                                              \
-      u32 key = 0;                                                                              \
-      UNROLL for (u32 i = 0; i < (n_values); ++i) {                                             \
-        key = max_u32(keys[i], key);                                                            \
-      }                                                                                         \
-      key = simd_max_u32(key);                                                                  \
-      u32 expert = ~0u;                                                                         \
-      UNROLL for (u32 i = 0; i < (n_values); ++i) {                                             \
-        const u32 last = (n_values) - 1 - i;                                                    \
-        expert = keys[last] == key ? first + N_LANES * last : expert;                           \
-      }                                                                                         \
-      expert = simd_min_u32(expert);                                                            \
-      UNROLL for (u32 i = 0; i < (n_values); ++i) {                                             \
-        keys[i] = first + N_LANES * i == expert ? 0u : keys[i];                                 \
-      }                                                                                         \
-      if (lane == 0u) {                                                                         \
-        chosen[round] = is_nan_f32(sum) ? round : expert;                                       \
-        probabilities[round] = is_nan_f32(sum) ? sum : f32_of_bits(key - 1u);                   \
-      }                                                                                         \
-    }                                                                                           \
-  }
+// All of a router's work by one simdgroup, for a row of up to 32 ROUTE_VALUES experts. Value i of a
+// lane is that of expert route_first() + 16 i, so that lanes j and j + 16 have the first and second
+// half of one of the sixteen chains of the sum.
 
-ROUTE_ROW(route_row_512, 16)
+#define ROUTE_VALUES 16
+
+DEVICE_FN u32 route_first(u32 lane) {
+  return lane % N_LANES + ROUTE_VALUES * N_LANES * (lane / N_LANES);
+}
+
+/// The lane's logits.
+DEVICE_FN void load_route(DEVICE(const f32) logits, u32 n, u32 lane, THREAD(f32) values) {
+  UNROLL for (u32 i = 0; i < ROUTE_VALUES; ++i) {
+    values[i] = logits[min_u32(route_first(lane) + N_LANES * i, n - 1u)];
+  }
+}
+
+/// The experts and their probabilities, in order of choice; of equals the first, and experts 0, 1,
+/// ... with a NaN in the sum of exponentials.
+DEVICE_FN void route_row(THREAD(f32) values, u32 n, u32 n_used, u32 lane, SHARED(u32) chosen,
+                         SHARED(f32) probabilities) {
+  const u32 first = route_first(lane);
+  u32 largest = 0;
+  UNROLL for (u32 i = 0; i < ROUTE_VALUES; ++i) {
+    largest = max_u32(largest, order_of_f32(values[i]));
+  }
+  const f32 maximum = f32_of_order(simd_max_u32(largest));
+  f32 sum = 0.0f;
+  UNROLL for (u32 i = 0; i < ROUTE_VALUES; ++i) {
+    values[i] = first + N_LANES * i < n ? exp_f32(values[i] - maximum) : 0.0f;
+    sum += values[i];
+  }
+  sum = shuffle_xor(sum, N_LANES);  // upper lanes go on with the lower ones' chains
+  UNROLL for (u32 i = 0; i < ROUTE_VALUES; ++i) {
+    sum += values[i];
+  }
+  sum = shuffle(sum_lanes(sum), N_LANES);
+  u32 keys[ROUTE_VALUES];  // 0: none or taken; floats from 0 on are in the order of their bits
+  UNROLL for (u32 i = 0; i < ROUTE_VALUES; ++i) {
+    keys[i] = first + N_LANES * i < n ? bits_of_f32(values[i] / sum) + 1u : 0u;
+  }
+  for (u32 round = 0; round < n_used; ++round) {
+    u32 key = 0;
+    UNROLL for (u32 i = 0; i < ROUTE_VALUES; ++i) {
+      key = max_u32(keys[i], key);
+    }
+    key = simd_max_u32(key);
+    u32 expert = ~0u;
+    UNROLL for (u32 i = 0; i < ROUTE_VALUES; ++i) {
+      const u32 last = ROUTE_VALUES - 1 - i;
+      expert = keys[last] == key ? first + N_LANES * last : expert;
+    }
+    expert = simd_min_u32(expert);
+    UNROLL for (u32 i = 0; i < ROUTE_VALUES; ++i) {
+      keys[i] = first + N_LANES * i == expert ? 0u : keys[i];
+    }
+    if (lane == 0u) {
+      chosen[round] = is_nan_f32(sum) ? round : expert;
+      probabilities[round] = is_nan_f32(sum) ? sum : f32_of_bits(key - 1u);
+    }
+  }
+}
 
 // All of a router's work by a threadgroup, for a row of up to 256 experts of which up to eight are
 // used: of each CHOICE_GROUP neighbouring experts the first eight by a simdgroup, then of all those
-// the first eight. The same as route_row_512 in less time, where a threadgroup waits for it.
+// the first eight. The same as route_row in less time, where a threadgroup waits for it.
 
 #define CHOICE_GROUP 32  // experts
 #define CHOICE_GROUPS 8
