@@ -27,6 +27,8 @@
 #include "printable.h"
 #include "quantiles.h"
 #include "run_report.h"
+#include "sampling/params.h"
+#include "sampling_options.h"
 
 namespace hearth::app {
 namespace {
@@ -34,6 +36,7 @@ namespace {
 struct BenchOptions {
   ModelOptions model;
   DraftOptions draft;
+  SamplingOptions sampling_options;
   std::int64_t n_prompt = 512;
   std::int64_t n_decode = 128;
   std::int64_t depth = 0;       // tokens before those
@@ -41,6 +44,8 @@ struct BenchOptions {
   int n_rounds = 5;
   bool no_check = false;
   bool json = false;
+
+  sampling::SamplingParams sampling;  // of the tokens that are decoded
 };
 
 // Real prose, because routing, caches and branch predictors behave differently on random tokens.
@@ -53,7 +58,7 @@ constexpr std::string_view prose =
     "children walked across to school. Nobody was afraid yet. A flood, the old miller said, is "
     "like a guest who arrives early; one has to be polite and move the furniture. ";
 
-constexpr std::int64_t n_checked = 64;  // greedy tokens compared with the reference, at least
+constexpr std::int64_t n_checked = 64;  // tokens compared with the reference, at least
 constexpr std::int64_t n_check_prompt = 16;
 // Tokens with which each of several sequences begins, at least: those that begin alike would go on
 // alike, and choose the same experts.
@@ -113,9 +118,9 @@ std::int64_t checked_tokens(const BenchOptions& options) {
   return std::max<std::int64_t>(share(n_checked, options), 2);
 }
 
-Result<std::vector<std::vector<TokenId>>> greedy_tokens(const model::Model& model,
-                                                        backend::Backend& backend,
-                                                        const BenchOptions& options) {
+Result<std::vector<std::vector<TokenId>>> decoded_tokens(const model::Model& model,
+                                                         backend::Backend& backend,
+                                                         const BenchOptions& options) {
   const std::int64_t n_prompt = share(n_check_prompt, options);
   const std::int64_t n = checked_tokens(options);
   HEARTH_ASSIGN(const auto engine,
@@ -125,20 +130,20 @@ Result<std::vector<std::vector<TokenId>>> greedy_tokens(const model::Model& mode
                                         .max_rows = options.n_parallel * n_prompt,
                                         .kv_dtype = options.model.kv_dtype}));
   HEARTH_ASSIGN(auto prompts, parallel_prompts(model, options, n_prompt));
-  HEARTH_ASSIGN(auto answers, decode_in_parallel(*engine, std::move(prompts), n));
+  HEARTH_ASSIGN(auto answers, decode_in_parallel(*engine, std::move(prompts), options.sampling, n));
   return std::move(answers.tokens);
 }
 
 /// A backend whose tokens are wrong may not be timed. Errors: internal.
 Result<void> check_against_reference(const OpenModel& open, const BenchOptions& options) {
   const auto reference = backend::make_reference_backend();
-  HEARTH_ASSIGN(const auto expected, greedy_tokens(*open.model, *reference, options));
-  HEARTH_ASSIGN(const auto found, greedy_tokens(*open.model, *open.backend, options));
+  HEARTH_ASSIGN(const auto expected, decoded_tokens(*open.model, *reference, options));
+  HEARTH_ASSIGN(const auto found, decoded_tokens(*open.model, *open.backend, options));
   for (std::size_t sequence = 0; sequence < expected.size(); ++sequence) {
     const auto [wanted, is] = std::ranges::mismatch(expected[sequence], found[sequence]);
     if (wanted != expected[sequence].end()) {
       return fail(ErrorCode::internal,
-                  "token {} of greedy answer {} differs from the reference's, so there is nothing "
+                  "token {} of answer {} differs from the reference's, so there is nothing "
                   "to time",
                   wanted - expected[sequence].begin(), sequence);
     }
@@ -226,7 +231,8 @@ Result<Samples> measure(const OpenModel& open, const BenchOptions& options, Deco
   for (int round = 0; round <= options.n_rounds; ++round) {
     HEARTH_ASSIGN(const auto prefill, generate(*engine, prompt, 1));
     HEARTH_ASSIGN(const double before, stream->measure());
-    HEARTH_ASSIGN(const auto decode, decode_in_parallel(*engine, before_decode, options.n_decode));
+    HEARTH_ASSIGN(const auto decode,
+                  decode_in_parallel(*engine, before_decode, options.sampling, options.n_decode));
     HEARTH_ASSIGN(const double after, stream->measure());
     if (round == 0) {
       continue;  // warm-up: page cache, plans, clocks
@@ -271,6 +277,7 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
         {"n_decode", options.n_decode},
         {"depth", options.depth},
         {"parallel", options.n_parallel},
+        {"temperature", options.sampling.temperature},
         {"prefill_tokens_per_s", quantiles_json(quantiles_of(samples.prefill))},
         {"decode_tokens_per_s", quantiles_json(quantiles_of(samples.decode))},
         {"bytes_per_step", step.bytes},
@@ -287,8 +294,9 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
     print_line(out, format("prefill {}", options.n_prompt), samples.prefill, 1, "tokens/s");
     const auto depth = options.depth == 0 ? "" : format(" at {}", options.depth);
     const auto times = options.n_parallel == 1 ? "" : format("{} x ", options.n_parallel);
-    print_line(out, format("decode {}{}{}", times, options.n_decode, depth), samples.decode, 1,
-               "tokens/s");
+    const auto how = options.sampling.temperature > 0 ? ", sampled" : "";
+    print_line(out, format("decode {}{}{}{}", times, options.n_decode, depth, how), samples.decode,
+               1, "tokens/s");
     out << format("{:<16}{:>10.2f} MB\n", "bytes per step", static_cast<double>(step.bytes) / 1e6);
     out << format("{:<16}{:>10}\n", "launches", step.launches);
     print_line(out, "read stream", samples.stream, 1e-9, "GB/s");
@@ -307,8 +315,10 @@ void print(const OpenModel& open, const BenchOptions& options, const Samples& sa
   }
 }
 
-Result<int> bench(const BenchOptions& options, Console& console) {
+Result<int> bench(BenchOptions options, Console& console) {
   HEARTH_ASSIGN(const auto open, open_model_with_head(options.model, options.draft));
+  HEARTH_ASSIGN(options.sampling, choose_sampling(options.sampling_options, {.temperature = 0},
+                                                  open.model->n_usable_tokens()));
   if (!options.no_check) {
     if (console.talk_is_terminal) {
       console.talk << format("comparing {} tokens with the reference\n",
@@ -344,6 +354,8 @@ Action declare_bench(CLI::App& app) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_flag("--no-check", options->no_check, "Do not compare with the reference first");
+  options->sampling_options.seed = 0;
+  add_sampling_options(app, options->sampling_options);
   add_draft_options(app, options->draft);
   add_backend_options(app, options->model);
   app.add_flag("--json", options->json, "Print one JSON object");

@@ -36,13 +36,14 @@ double ParallelAnswers::speed() const {
 
 Result<ParallelAnswers> decode_in_parallel(engine::Engine& engine,
                                            std::vector<std::vector<TokenId>> prompts,
+                                           const sampling::SamplingParams& sampling,
                                            std::int64_t n) {
   HEARTH_ASSERT(!prompts.empty() && n >= 2);
   std::vector<engine::TokenStream> streams;
   for (auto& prompt : prompts) {
-    engine::Request request{.prompt = std::move(prompt), .ignore_end_of_generation = true};
-    request.sampling.temperature = 0;
-    HEARTH_ASSIGN(auto stream, engine.submit(std::move(request)));
+    HEARTH_ASSIGN(auto stream, engine.submit({.prompt = std::move(prompt),
+                                              .sampling = sampling,
+                                              .ignore_end_of_generation = true}));
     streams.push_back(std::move(stream));
   }
   ParallelAnswers answers;

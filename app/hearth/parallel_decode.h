@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "base/token_id.h"
 #include "engine/engine.h"
+#include "sampling/params.h"
 
 namespace hearth::app {
 
@@ -25,11 +26,12 @@ struct ParallelAnswers {
   [[nodiscard]] double speed() const;
 };
 
-/// Greedy and without end: `n` tokens, at least two, for each prompt, all of which have the same
+/// Without end: `n` tokens, at least two, for each prompt, all of which have the same
 /// length. Time begins when all have their first token, so it is that of n - 1 steps in which all
 /// decode; fewer where guesses are right. Errors: those of Engine::submit and of its steps.
 Result<ParallelAnswers> decode_in_parallel(engine::Engine& engine,
                                            std::vector<std::vector<TokenId>> prompts,
+                                           const sampling::SamplingParams& sampling,
                                            std::int64_t n);
 
 }  // namespace hearth::app

@@ -64,7 +64,8 @@ void add_sampling_options(CLI::App& app, SamplingOptions& options) {
   app.add_option("--logit-bias", options.logit_bias,
                  "ID=VALUE: added to the logit of one token; may be repeated")
       ->allow_extra_args(false);
-  app.add_option("--seed", options.seed, "Same seed, same answer (default: a random one)")
+  const auto seed = options.seed ? format("{}", *options.seed) : "a random one";
+  app.add_option("--seed", options.seed, format("Same seed, same answer (default: {})", seed))
       ->check(check_seed);
 }
 

@@ -60,6 +60,7 @@ struct SamplingOptions {
   std::optional<std::uint64_t> seed;
 };
 
+/// A seed that `options` has is the default.
 void add_sampling_options(CLI::App& app, SamplingOptions& options);
 
 /// The model's recommendations (keys general.sampling.*) over the defaults. Recommendations that

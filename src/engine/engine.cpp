@@ -18,6 +18,14 @@ bool takes_largest(const Sequence* sequence) {
   return sampling::takes_largest(sequence->request.sampling);
 }
 
+/// Whether its tokens up to the one behind the last guess are among the `n_top` largest logits.
+bool takes_top(const Sequence* sequence, std::int64_t n_top) {
+  const std::size_t n_tokens = sequence->tokens.size() + sequence->drafts.size();
+  const auto needed =
+      sampling::largest_needed(sequence->request.sampling, static_cast<std::int64_t>(n_tokens));
+  return needed && *needed <= n_top;
+}
+
 }  // namespace
 
 TokenStream::TokenStream(TokenStream&& other) noexcept
@@ -235,6 +243,10 @@ Result<Engine::LogitRows> Engine::run_step_block(std::span<Sequence* const> runn
   LogitRows computed;
   if (std::ranges::all_of(running, takes_largest)) {
     HEARTH_ASSIGN(computed.largest, runner_->run_argmax(step_block_.view()));
+  } else if (std::ranges::all_of(running, [this](const Sequence* sequence) {
+               return takes_top(sequence, runner_->n_top());
+             })) {
+    HEARTH_ASSIGN(computed.top, runner_->run_top_k(step_block_.view()));
   } else {
     HEARTH_ASSIGN(computed.logits, runner_->run(step_block_.view()));
   }
@@ -282,7 +294,7 @@ Result<void> Engine::take_started_step() {
   const auto ids = std::move(started_.front());
   started_.pop_front();
   HEARTH_ASSIGN(const auto result, queue_->finish());
-  const LogitRows computed{.largest = argmax_rows(result)};
+  const LogitRows computed{.largest = graph::column_values(result)};
   std::size_t row = 0;  // both are in order of arrival
   for (const auto& sequence : sequences_) {
     while (row < ids.size() && ids[row] < sequence->id) {
@@ -347,13 +359,27 @@ Result<sampling::Choice> Engine::choice_for(const Sequence& sequence, const Logi
                                             std::size_t row) {
   const auto position = static_cast<std::int64_t>(sequence.tokens.size());
   if (!computed.largest.empty()) {
-    const graph::ArgmaxRow& largest = computed.largest[row];
+    const graph::ColumnValue& largest = computed.largest[row];
     return sampling::choose_largest({largest.value, largest.column()}, position);
+  }
+  if (!computed.top.empty()) {
+    const auto n_top = static_cast<std::size_t>(runner_->n_top());
+    return choice_from(sequence, computed.top.subspan(row * n_top, n_top));
   }
   const auto vocab = static_cast<std::size_t>(model_.params().vocab);
   const auto n_usable = static_cast<std::size_t>(model_.n_usable_tokens());
   return sampler_.sample(sequence.request.sampling, computed.logits.subspan(row * vocab, n_usable),
                          sequence.history(), position);
+}
+
+Result<sampling::Choice> Engine::choice_from(const Sequence& sequence,
+                                             std::span<const graph::ColumnValue> top) {
+  candidates_.clear();
+  for (const graph::ColumnValue& each : top) {
+    candidates_.push_back({TokenId{static_cast<std::int32_t>(each.column())}, each.value});
+  }
+  return sampler_.sample_largest(sequence.request.sampling, candidates_, sequence.history(),
+                                 static_cast<std::int64_t>(sequence.tokens.size()));
 }
 
 void Engine::choose_token(Sequence& sequence, const LogitRows& computed, std::size_t row) {

@@ -99,11 +99,13 @@ class Engine {
   Result<void> run_step(const std::vector<Sequence*>& running);
   /// Puts the next n_rows tokens of the sequence, the guesses behind them included, into the step.
   void add_rows(const Sequence& sequence, std::int64_t n_rows);
-  /// What a step has computed for its logit rows: logits, or the largest of each row alone.
+  /// What a step has computed for its logit rows: one of these.
   struct LogitRows {
-    std::span<const float> logits;  // [rows, vocab]
-    std::span<const graph::ArgmaxRow> largest;
+    std::span<const float> logits;                // [rows, vocab]
+    std::span<const graph::ColumnValue> largest;  // [rows]
+    std::span<const graph::ColumnValue> top;      // [rows, n_top() of the runner]
   };
+  /// Computes as little as all of them choose from.
   Result<LogitRows> run_step_block(std::span<Sequence* const> running);
 
   /// Where the next step of these can be started ahead: all are greedy and decode, and nothing is
@@ -124,6 +126,9 @@ class Engine {
   void choose_token(Sequence& sequence, const LogitRows& computed, std::size_t row);
   Result<sampling::Choice> choice_for(const Sequence& sequence, const LogitRows& computed,
                                       std::size_t row);
+  /// From the largest logits of a row.
+  Result<sampling::Choice> choice_from(const Sequence& sequence,
+                                       std::span<const graph::ColumnValue> top);
   void finish(Sequence& sequence);
   void cancel(SequenceId id);
   [[nodiscard]] Sequence* find(SequenceId id);
@@ -136,6 +141,7 @@ class Engine {
   SlotPool seats_;
   SlotPool state_slots_;
   sampling::Sampler sampler_;
+  std::vector<sampling::Candidate> candidates_;  // of the row from which a token is chosen
   StepBlock step_block_;
   backend::StepQueue* queue_ = nullptr;               // of the steps under way
   std::deque<std::vector<SequenceId>> started_;       // for each, whose rows it has

@@ -6,9 +6,10 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/bytes.h"
 #include "base/fail.h"
 #include "graph/builder.h"
+#include "graph/ops/argmax.h"
+#include "graph/ops/top_k.h"
 
 namespace hearth::engine {
 namespace {
@@ -22,12 +23,6 @@ constexpr std::array<std::int64_t, 22> bucket_sizes{
 std::int64_t row_bucket(std::int64_t n, std::int64_t limit) {
   const auto* size = std::lower_bound(bucket_sizes.begin(), bucket_sizes.end(), n);
   return size == bucket_sizes.end() ? limit : std::min(*size, limit);
-}
-
-std::span<const graph::ArgmaxRow> argmax_rows(std::span<const float> result) {
-  constexpr std::size_t row_numbers = sizeof(graph::ArgmaxRow) / sizeof(float);
-  return {as_array<const graph::ArgmaxRow>(as_byte_array(result.data())),
-          result.size() / row_numbers};
 }
 
 graph::CacheDescs cache_descs(const model::Model& model, const RunnerOptions& options) {
@@ -55,8 +50,9 @@ Result<std::unique_ptr<Runner>> Runner::create(const model::Model& model, backen
     const auto& weights = backend.makes_weights() ? model.weights() : runner->loaded_.table();
     HEARTH_ASSIGN(runner->session_, backend.open(weights, caches));
     // The larger first: a workspace that grows is there twice on a device.
-    HEARTH_TRY(runner->bucket_for(Part::trunk_argmax, options.max_rows, options.max_logit_rows));
-    HEARTH_TRY(runner->bucket_for(Part::trunk, options.max_rows, options.max_logit_rows));
+    for (const Part part : {Part::trunk_argmax, Part::trunk_top_k, Part::trunk}) {
+      HEARTH_TRY(runner->bucket_for(part, options.max_rows, options.max_logit_rows));
+    }
     if (runner->has_mtp()) {
       HEARTH_TRY(runner->bucket_for(Part::mtp_argmax, options.max_rows, options.max_logit_rows));
       HEARTH_TRY(runner->bucket_for(Part::mtp_reading, options.max_rows, 1));
@@ -81,8 +77,18 @@ Result<std::span<const float>> Runner::run(const graph::StepView& step) {
   return run(Part::trunk, step);
 }
 
-Result<std::span<const graph::ArgmaxRow>> Runner::run_argmax(const graph::StepView& step) {
-  return run_argmax(Part::trunk_argmax, step);
+Result<std::span<const graph::ColumnValue>> Runner::run_argmax(const graph::StepView& step) {
+  return search(Part::trunk_argmax, step);
+}
+
+Result<std::span<const graph::ColumnValue>> Runner::run_top_k(const graph::StepView& step) {
+  return search(Part::trunk_top_k, step);
+}
+
+std::int64_t Runner::n_top() const {
+  // The usual top-k of 20 to 40 and the usual window of 64 tokens with penalties, and more.
+  constexpr std::int64_t enough = 128;
+  return std::min(enough, model_.n_usable_tokens());
 }
 
 Result<std::span<const float>> Runner::run_mtp(const graph::StepView& step) {
@@ -90,9 +96,9 @@ Result<std::span<const float>> Runner::run_mtp(const graph::StepView& step) {
   return run(Part::mtp, step);
 }
 
-Result<std::span<const graph::ArgmaxRow>> Runner::run_mtp_argmax(const graph::StepView& step) {
+Result<std::span<const graph::ColumnValue>> Runner::run_mtp_argmax(const graph::StepView& step) {
   HEARTH_ASSERT(has_mtp());
-  return run_argmax(Part::mtp_argmax, step);
+  return search(Part::mtp_argmax, step);
 }
 
 Result<void> Runner::run_mtp_reading(const graph::StepView& step) {
@@ -113,10 +119,9 @@ Result<std::span<const float>> Runner::run(Part part, const graph::StepView& ste
   return compiled->executable->run(step);
 }
 
-Result<std::span<const graph::ArgmaxRow>> Runner::run_argmax(Part part,
-                                                             const graph::StepView& step) {
+Result<std::span<const graph::ColumnValue>> Runner::search(Part part, const graph::StepView& step) {
   HEARTH_ASSIGN(const auto numbers, run(part, step));
-  return argmax_rows(numbers);
+  return graph::column_values(numbers);
 }
 
 Result<plan::StepCost> Runner::cost(std::int64_t n_rows, std::int64_t n_logit_rows) {
@@ -139,6 +144,8 @@ Result<graph::Graph> Runner::record(Part part, graph::RowBucket bucket) const {
       return model_.mtp()->record_mtp(model_.weights(), bucket);
     case Part::trunk_argmax:
       return with_argmax(record(Part::trunk, bucket));
+    case Part::trunk_top_k:
+      return with_top_k(record(Part::trunk, bucket));
     case Part::mtp_argmax:
       return with_argmax(record(Part::mtp, bucket));
     case Part::mtp_reading:
@@ -152,6 +159,13 @@ Result<graph::Graph> Runner::with_argmax(Result<graph::Graph> graph) const {
   const graph::ValueId logits = graph->result;
   graph::GraphBuilder g(model_.weights(), std::move(*graph));
   return g.finish(graph::argmax(g, logits, model_.n_usable_tokens()));
+}
+
+Result<graph::Graph> Runner::with_top_k(Result<graph::Graph> graph) const {
+  HEARTH_TRY(graph);
+  const graph::ValueId logits = graph->result;
+  graph::GraphBuilder g(model_.weights(), std::move(*graph));
+  return g.finish(graph::top_k(g, logits, model_.n_usable_tokens(), n_top()));
 }
 
 Result<Runner::Compiled*> Runner::bucket_for(Part part, std::int64_t n_rows,

@@ -10,7 +10,7 @@
 
 #include "backend/backend.h"
 #include "graph/loaded_weights.h"
-#include "graph/ops/argmax.h"
+#include "graph/ops/column_value.h"
 #include "model/model.h"
 
 namespace hearth::engine {
@@ -41,14 +41,18 @@ class Runner {
   Result<std::span<const float>> run(const graph::StepView& step);
   /// The same step, of whose logits nothing but the largest of a usable token is wanted: the device
   /// finds it, and no logits are copied. [n_logit_rows]
-  Result<std::span<const graph::ArgmaxRow>> run_argmax(const graph::StepView& step);
-  /// The same two for a step of the MTP head.
+  Result<std::span<const graph::ColumnValue>> run_argmax(const graph::StepView& step);
+  /// The same step, of whose logits the n_top() largest of usable tokens are wanted, in order of
+  /// tokens (graph/ops/top_k.h). [n_logit_rows, n_top()]
+  Result<std::span<const graph::ColumnValue>> run_top_k(const graph::StepView& step);
+  [[nodiscard]] std::int64_t n_top() const;
+  /// run() and run_argmax() for a step of the MTP head.
   Result<std::span<const float>> run_mtp(const graph::StepView& step);
-  Result<std::span<const graph::ArgmaxRow>> run_mtp_argmax(const graph::StepView& step);
+  Result<std::span<const graph::ColumnValue>> run_mtp_argmax(const graph::StepView& step);
   /// The head reads rows without guessing at what follows any: `step` has no logit rows.
   Result<void> run_mtp_reading(const graph::StepView& step);
   /// The steps of run_argmax(), to be started before the one in front of them is done; nullptr
-  /// where a device has nothing of that. argmax_rows() reads what finish() gives.
+  /// where a device has nothing of that. graph::column_values() reads what finish() gives.
   Result<backend::StepQueue*> argmax_queue(std::int64_t n_rows, std::int64_t n_logit_rows);
 
   /// See backend::Session::copy_state().
@@ -67,7 +71,7 @@ class Runner {
   [[nodiscard]] bool has_mtp() const { return options_.n_stored_rows > 0; }
 
  private:
-  enum class Part { trunk, trunk_argmax, mtp, mtp_argmax, mtp_reading };
+  enum class Part { trunk, trunk_argmax, trunk_top_k, mtp, mtp_argmax, mtp_reading };
   struct Key {
     Part part;
     graph::RowBucket bucket;
@@ -86,10 +90,11 @@ class Runner {
 
   Result<Compiled*> bucket_for(Part part, std::int64_t n_rows, std::int64_t n_logit_rows);
   Result<std::span<const float>> run(Part part, const graph::StepView& step);
-  Result<std::span<const graph::ArgmaxRow>> run_argmax(Part part, const graph::StepView& step);
+  Result<std::span<const graph::ColumnValue>> search(Part part, const graph::StepView& step);
   [[nodiscard]] Result<graph::Graph> record(Part part, graph::RowBucket bucket) const;
-  /// Puts the search of the largest behind a graph that ends in logits.
+  /// Put a search behind a graph that ends in logits.
   [[nodiscard]] Result<graph::Graph> with_argmax(Result<graph::Graph> graph) const;
+  [[nodiscard]] Result<graph::Graph> with_top_k(Result<graph::Graph> graph) const;
 
   const model::Model& model_;
   plan::Options plan_options_;
@@ -98,9 +103,6 @@ class Runner {
   std::unique_ptr<backend::Session> session_;
   std::map<Key, Compiled> buckets_;
 };
-
-/// The result of a plan that ends in argmax.
-std::span<const graph::ArgmaxRow> argmax_rows(std::span<const float> result);
 
 /// What a runner keeps from step to step.
 graph::CacheDescs cache_descs(const model::Model& model, const RunnerOptions& options);

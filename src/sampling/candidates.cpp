@@ -1,11 +1,21 @@
 #include "sampling/candidates.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 
 #include "base/assert.h"
 
 namespace hearth::sampling {
+namespace {
+
+/// Of tokens that may be chosen.
+bool is_alive(float logit) {
+  return logit > -std::numeric_limits<float>::infinity();
+}
+
+}  // namespace
 
 Candidates::Candidates(std::size_t n_vocab) {
   alive_.reserve(n_vocab);
@@ -16,10 +26,15 @@ Candidates::Candidates(std::size_t n_vocab) {
 void Candidates::assign(std::span<const float> logits) {
   alive_.clear();
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (logits[i] > -std::numeric_limits<float>::infinity()) {
+    if (is_alive(logits[i])) {
       alive_.push_back({TokenId{static_cast<std::int32_t>(i)}, logits[i]});
     }
   }
+}
+
+void Candidates::assign(std::span<const Candidate> candidates) {
+  alive_.clear();
+  std::ranges::copy_if(candidates, std::back_inserter(alive_), is_alive, &Candidate::logit);
 }
 
 float Candidates::max_logit() const {

@@ -31,6 +31,9 @@ class Candidates {
   /// Every token whose logit is above minus infinity; `logits` is indexed by token id.
   void assign(std::span<const float> logits);
 
+  /// The same of some tokens, which are in ascending order of ids.
+  void assign(std::span<const Candidate> candidates);
+
   [[nodiscard]] std::span<Candidate> alive() { return alive_; }
   [[nodiscard]] std::span<const Candidate> alive() const { return alive_; }
   [[nodiscard]] std::size_t size() const { return alive_.size(); }

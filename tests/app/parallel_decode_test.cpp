@@ -12,6 +12,8 @@ namespace hearth::app {
 namespace {
 
 constexpr std::int64_t n_prompt = 20;
+const sampling::SamplingParams greedy{.temperature = 0};
+const sampling::SamplingParams sampled{.temperature = 2, .seed = 5};
 
 class ParallelDecodeTest : public testing::Test {
  protected:
@@ -43,20 +45,23 @@ class ParallelDecodeTest : public testing::Test {
 };
 
 TEST_F(ParallelDecodeTest, GivesEachSequenceTheTokensThatItHasAlone) {
-  const auto together = decode_in_parallel(*engine(4, 9), prompts(4), 8);
-  ASSERT_TRUE(together.has_value()) << together.error().message;
-  EXPECT_GT(together->speed(), 0);
-  ASSERT_EQ(together->tokens.size(), 4U);
-  for (std::size_t i = 0; i < 4; ++i) {
-    const auto alone = decode_in_parallel(*engine(1, 9), {prompts(4)[i]}, 8);
-    ASSERT_TRUE(alone.has_value()) << alone.error().message;
-    EXPECT_EQ(alone->tokens.front().size(), 8U);
-    EXPECT_EQ(together->tokens[i], alone->tokens.front()) << i;
+  for (const auto& sampling : {greedy, sampled}) {
+    const auto together = decode_in_parallel(*engine(4, 9), prompts(4), sampling, 8);
+    ASSERT_TRUE(together.has_value()) << together.error().message;
+    EXPECT_GT(together->speed(), 0);
+    ASSERT_EQ(together->tokens.size(), 4U);
+    for (std::size_t i = 0; i < 4; ++i) {
+      const auto alone = decode_in_parallel(*engine(1, 9), {prompts(4)[i]}, sampling, 8);
+      ASSERT_TRUE(alone.has_value()) << alone.error().message;
+      EXPECT_EQ(alone->tokens.front().size(), 8U);
+      EXPECT_EQ(together->tokens[i], alone->tokens.front()) << i;
+    }
   }
 }
 
 TEST_F(ParallelDecodeTest, ALongerContextThanThatOfTheEngineIsAnError) {
-  EXPECT_FALSE(decode_in_parallel(*engine(1, 9), {std::vector<TokenId>(60, TokenId{1})}, 2));
+  EXPECT_FALSE(
+      decode_in_parallel(*engine(1, 9), {std::vector<TokenId>(60, TokenId{1})}, greedy, 2));
 }
 
 TEST_F(ParallelDecodeTest, KnowsHowFarTheFirstGoesWhileOthersRead) {

@@ -280,6 +280,15 @@ class Measure(Files):
         self.assertGreater(more, 0, "three caches")
         self.assertLess(more, weights, "the weights once")
 
+    def test_bench_samples_if_asked_to(self):
+        outcome = hearth("bench", TINY, "-p", 8, "-n", 40, "-r", 1, "--temperature", 2, "--top-k", 9, "--json")
+        self.assertEqual(outcome.code, 0, outcome.talk)
+        report = json.loads(outcome.out)
+        self.assertEqual((report["temperature"], report["checked_tokens"]), (2, 64))
+        self.assertIn("(default: 0)", hearth("bench", "--help").out)
+        outcome = hearth("bench", TINY, "-p", 8, "-n", 4, "-r", 1, "--no-check", "--temperature", 0.5)
+        self.assertIn("decode 4, sampled", outcome.out)
+
     def test_bench_prints_for_people(self):
         outcome = hearth("bench", TINY, "-p", 8, "-n", 4, "-r", 1, "--no-check")
         self.assertEqual(outcome.code, 0, outcome.talk)
@@ -348,6 +357,9 @@ class Errors(Files):
         self.assert_one_line(hearth("run", TINY, "x", "--temperature", "warm"), 2, "--temperature", "hearth run --help")
         self.assert_one_line(hearth("run", TINY, "x", "--nonsense"), 2, "--nonsense")
         self.assert_one_line(hearth("bench", TINY, "--parallel", 1025), 2, "--parallel", "1024", "hearth bench --help")
+
+    def test_bench_refuses_sampling_that_cannot_be(self):
+        self.assert_one_line(hearth("bench", TINY, "--no-check", "--top-p", 2), 1, "top_p", "2")
 
     def test_more_sequences_than_fit_into_memory_are_an_error(self):
         outcome = hearth("bench", TINY, "--no-check", "--parallel", 1000, "-d", 1000000)

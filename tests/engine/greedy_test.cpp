@@ -30,10 +30,10 @@ class GreedyTest : public testing::TestWithParam<std::string> {
             .max_tokens = max_tokens,
             .ignore_end_of_generation = true};
   }
-  /// The same tokens, chosen by the sampler: an edit of logits, if only of nothing, needs them all.
+  /// The same tokens, chosen by the sampler: an edit that may raise any logit needs them all.
   Request sampled_request(std::size_t length, std::int64_t max_tokens) const {
     auto wanted = request(length, max_tokens);
-    wanted.sampling.logit_bias = {{TokenId{1}, 0.0}};
+    wanted.sampling.logit_bias = {{TokenId{1}, 1e-30}};
     EXPECT_FALSE(sampling::takes_largest(wanted.sampling));
     return wanted;
   }

@@ -1,5 +1,6 @@
 #include "sampling/sampler.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -7,6 +8,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "sampling/random.h"
 
 namespace hearth::sampling {
 namespace {
@@ -60,6 +63,97 @@ TEST(Greedy, NeedsNothingButTheLargestUnlessLogitsAreEdited) {
   EXPECT_FALSE(takes_largest({.temperature = 0, .frequency_penalty = 0.5}));
   EXPECT_FALSE(takes_largest({.temperature = 0, .presence_penalty = 0.5}));
   EXPECT_FALSE(takes_largest({.temperature = 0, .logit_bias = {{TokenId{1}, 1.0}}}));
+}
+
+TEST(LargestNeeded, IsTopKAndWhatEditsMayPutBehindOthers) {
+  EXPECT_EQ(largest_needed({.temperature = 0}, 1000), 1);
+  EXPECT_EQ(largest_needed({.top_k = 20}, 1000), 20);
+  EXPECT_EQ(largest_needed({.top_k = 20, .repeat_penalty = 1.1}, 1000), 84);
+  EXPECT_EQ(largest_needed({.top_k = 20, .repeat_penalty = 1.1}, 7), 27);
+  EXPECT_EQ(largest_needed({.top_k = 20, .frequency_penalty = 1, .repeat_last_n = 5}, 1000), 25);
+  EXPECT_EQ(largest_needed({.top_k = 20, .presence_penalty = 1, .repeat_last_n = -1}, 1000), 1020);
+  EXPECT_EQ(
+      largest_needed({.top_k = 20, .presence_penalty = 1, .count_scope = CountScope::output}, 1000),
+      1020);
+  EXPECT_EQ(
+      largest_needed({.temperature = 0, .logit_bias = {{TokenId{1}, -1}, {TokenId{2}, 0}}}, 1000),
+      3);
+}
+
+TEST(LargestNeeded, IsNothingWhereAnyTokenMayBeChosen) {
+  EXPECT_EQ(largest_needed({.top_k = 0}, 10), std::nullopt);
+  EXPECT_EQ(largest_needed({.top_k = std::numeric_limits<std::int64_t>::max()}, 10), std::nullopt);
+  EXPECT_EQ(largest_needed({.repeat_penalty = 0.9}, 10), std::nullopt);
+  EXPECT_EQ(largest_needed({.frequency_penalty = -0.1}, 10), std::nullopt);
+  EXPECT_EQ(largest_needed({.temperature = 0, .presence_penalty = -0.1}, 10), std::nullopt);
+  EXPECT_EQ(largest_needed({.logit_bias = {{TokenId{1}, 0.5}}}, 10), std::nullopt);
+}
+
+/// The `count` largest, in order of ids.
+std::vector<Candidate> largest_of(const std::vector<float>& logits, std::size_t count) {
+  std::vector<Candidate> ranking;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    ranking.push_back({TokenId{static_cast<std::int32_t>(i)}, logits[i]});
+  }
+  std::ranges::sort(ranking, [](const Candidate& a, const Candidate& b) {
+    const bool is_a = a.logit < infinity;
+    const bool is_b = b.logit < infinity;
+    if (is_a != is_b) {
+      return is_b;
+    }
+    return is_a && a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+  });
+  ranking.resize(std::min(count, ranking.size()));
+  std::ranges::sort(ranking, {}, &Candidate::token);
+  return ranking;
+}
+
+TEST(SampleLargest, IsTheChoiceFromAllLogits) {
+  constexpr std::size_t n_vocab = 400;
+  std::vector<SamplingParams> requests{
+      {.temperature = 0, .repeat_penalty = 2},
+      {.top_k = 1},
+      {.temperature = 2, .top_k = 20, .top_p = 1, .min_p = 0},
+      {.temperature = 2, .top_k = 30, .repeat_penalty = 1.5},
+      {.temperature = 3, .top_k = 30, .min_p = 0, .repeat_penalty = 3, .repeat_last_n = 20},
+      {.temperature = 3, .top_k = 5, .frequency_penalty = 2, .presence_penalty = 1},
+      {.temperature = 3, .top_k = 5, .presence_penalty = 9, .count_scope = CountScope::output},
+      {.temperature = 2, .top_k = 9, .typical_p = 0.8, .logit_bias = {{TokenId{3}, -200}}},
+  };
+  Sampler sampler(n_vocab);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<float> logits(n_vocab);
+    std::vector<TokenId> tokens;
+    for (std::size_t i = 0; i < n_vocab; ++i) {
+      const double noise = uniform(7, static_cast<std::int64_t>(i) + round * 1000, Purpose::token);
+      logits[i] = static_cast<float>(std::round(noise * 40) / 8 - 2);  // many are equal
+    }
+    for (std::size_t i = 0; i < 40; ++i) {  // what is likely has been said before
+      tokens.push_back(largest_of(logits, 60)[i].token);
+    }
+    for (SamplingParams& params : requests) {
+      params.seed = static_cast<std::uint64_t>(round);
+      const History history{tokens, 25};
+      const auto needed = largest_needed(params, std::ssize(tokens));
+      ASSERT_TRUE(needed.has_value());
+      const auto largest = largest_of(logits, static_cast<std::size_t>(*needed));
+      const auto chosen = sampler.sample_largest(params, largest, history, round);
+      ASSERT_TRUE(chosen.has_value());
+      EXPECT_EQ(*chosen, *sampler.sample(params, logits, history, round));
+    }
+  }
+}
+
+TEST(SampleLargest, HasTheErrorsOfAllLogits) {
+  const std::vector<std::vector<float>> cases{
+      {1, nan, infinity}, {infinity, 3, nan}, {1, -nan, 2}, {-infinity, -infinity, -infinity}};
+  for (const auto& logits : cases) {
+    const SamplingParams params{.top_k = 1};
+    Sampler sampler(logits.size());
+    const auto chosen = sampler.sample_largest(params, largest_of(logits, 1), {}, 6);
+    ASSERT_FALSE(chosen.has_value());
+    EXPECT_EQ(chosen.error().message, sampler.sample(params, logits, {}, 6).error().message);
+  }
 }
 
 TEST(Greedy, IsTheChoiceFromTheLargestAloneWithTheSameErrors) {

@@ -24,12 +24,13 @@
 #include "graph/ops/row_store.h"
 #include "graph/ops/select_rows.h"
 #include "graph/ops/softcap.h"
+#include "graph/ops/top_k.h"
 
 namespace hearth::graph {
 
 using AnyOp = std::variant<Embed, RmsNorm, MatMul, Rope, Attention, Add, Mul, Activation, Softcap,
                            SelectRows, Columns, Concat, CausalConv, DeltaRule, Router, ExpertMatMul,
-                           ExpertSum, StoreRows, LoadRows, Argmax>;
+                           ExpertSum, StoreRows, LoadRows, Argmax, TopK>;
 
 [[nodiscard]] inline std::string_view op_name(const AnyOp& op) {
   return std::visit([](const auto& each) { return each.name; }, op);

@@ -3,16 +3,16 @@
 #include "base/fail.h"
 #include "base/largest_value.h"
 #include "graph/builder.h"
+#include "graph/ops/column_value.h"
 
 namespace hearth::graph {
 
 Result<ValueDesc> Argmax::infer(std::span<const ValueDesc> inputs, const WeightTable&,
                                 std::int64_t) const {
-  constexpr std::int64_t max_columns = std::int64_t{1} << 24;  // numbers that a float holds exactly
-  if (n_columns < 1 || n_columns > inputs[0].features || n_columns > max_columns) {
+  if (n_columns < 1 || n_columns > inputs[0].features || n_columns > max_searched_columns) {
     return fail(ErrorCode::invalid_argument,
                 "argmax: {} of {} columns, expected 1 or more, up to {}", n_columns,
-                inputs[0].features, max_columns);
+                inputs[0].features, max_searched_columns);
   }
   return ValueDesc{inputs[0].axis, inputs[0].rows, 2};
 }

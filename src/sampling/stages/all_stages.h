@@ -2,6 +2,8 @@
 /// The stages in the order in which they act. A new stage is a file here and a line below.
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -23,6 +25,9 @@ namespace hearth::sampling {
 struct LogitStage {
   std::string_view name;
   bool (*acts)(const SamplingParams&);  // otherwise `apply` changes nothing
+  /// How many logits `apply` lowers at most, after up to `n_tokens` tokens; nullopt: it may raise
+  /// one
+  std::optional<std::int64_t> (*lowers)(const SamplingParams&, std::int64_t n_tokens);
   void (*apply)(const SamplingParams&, const History&, TokenCounter&, std::span<float> logits);
 };
 
@@ -33,11 +38,13 @@ struct CandidateStage {
 };
 
 inline constexpr std::array logit_stages{
-    LogitStage{"logit_bias",
-               [](const SamplingParams& params) { return !params.logit_bias.empty(); },
-               [](const SamplingParams& params, const History&, TokenCounter&,
-                  std::span<float> logits) { apply_logit_bias(params, logits); }},
-    LogitStage{"penalties", penalises, apply_penalties},
+    LogitStage{
+        "logit_bias", [](const SamplingParams& params) { return !params.logit_bias.empty(); },
+        [](const SamplingParams& params, std::int64_t) { return lowered_by_logit_bias(params); },
+        [](const SamplingParams& params, const History&, TokenCounter&, std::span<float> logits) {
+          apply_logit_bias(params, logits);
+        }},
+    LogitStage{"penalties", penalises, lowered_by_penalties, apply_penalties},
 };
 
 inline constexpr std::array candidate_stages{

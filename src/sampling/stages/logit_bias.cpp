@@ -1,5 +1,6 @@
 #include "sampling/stages/logit_bias.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 
@@ -19,6 +20,14 @@ void apply_logit_bias(const SamplingParams& params, std::span<float> logits) {
     logits[index] = entry.bias <= ban ? -std::numeric_limits<float>::infinity()
                                       : static_cast<float>(logits[index] + entry.bias);
   }
+}
+
+std::optional<std::int64_t> lowered_by_logit_bias(const SamplingParams& params) {
+  if (std::ranges::any_of(params.logit_bias,
+                          [](const TokenBias& entry) { return entry.bias > 0.0; })) {
+    return std::nullopt;
+  }
+  return std::ssize(params.logit_bias);
 }
 
 }  // namespace hearth::sampling

@@ -41,6 +41,18 @@ bool penalises(const SamplingParams& params) {
   return params.repeat_penalty != 1.0 || penalises_occurrences(params);
 }
 
+std::optional<std::int64_t> lowered_by_penalties(const SamplingParams& params,
+                                                 std::int64_t n_tokens) {
+  if (params.repeat_penalty < 1.0 || params.frequency_penalty < 0.0 ||
+      params.presence_penalty < 0.0) {
+    return std::nullopt;
+  }
+  const bool counts_output =
+      penalises_occurrences(params) && params.count_scope == CountScope::output;
+  const bool is_all = counts_output || params.repeat_last_n < 0;
+  return is_all ? n_tokens : std::min(params.repeat_last_n, n_tokens);
+}
+
 void apply_penalties(const SamplingParams& params, const History& history, TokenCounter& counter,
                      std::span<float> logits) {
   if (params.repeat_penalty != 1.0) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 
 #include "sampling/history.h"
@@ -10,6 +12,11 @@ namespace hearth::sampling {
 
 /// Whether any of the penalties is on.
 [[nodiscard]] bool penalises(const SamplingParams& params);
+
+/// Of how many tokens at most the penalties lower the logits, in a history of up to `n_tokens`;
+/// nullopt where they may raise one.
+[[nodiscard]] std::optional<std::int64_t> lowered_by_penalties(const SamplingParams& params,
+                                                               std::int64_t n_tokens);
 
 /// Repetition penalty r, once for each distinct token of the window: z > 0 ? z / r : z * r; then
 /// frequency and presence penalties, for each token that occurs: z -= occurrences * f + s.

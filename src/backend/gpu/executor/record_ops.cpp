@@ -14,8 +14,10 @@
 #include "backend/gpu/kernels/rope.h"
 #include "backend/gpu/kernels/router.h"
 #include "backend/gpu/kernels/row_moves.h"
+#include "backend/gpu/kernels/top_k.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "graph/ops/column_value.h"
 
 namespace hearth::backend::gpu {
 namespace {
@@ -164,6 +166,7 @@ struct RecordOp {
   Result<void> operator()(const graph::Rope& op) const;
   Result<void> operator()(const graph::Router& op) const;
   Result<void> operator()(const graph::Argmax& op) const;
+  Result<void> operator()(const graph::TopK& op) const;
   Result<void> operator()(const graph::CausalConv& op) const;
   Result<void> operator()(const graph::DeltaRule& op) const;
   Result<void> operator()(const graph::Attention& op) const { return refuse(op); }
@@ -212,6 +215,36 @@ Result<void> RecordOp::operator()(const graph::Argmax& op) const {
   recorder.barrier();
   recorder.dispatch(KernelId::argmax_f32, {counts(), parts, y(), recorder.context().chosen}, params,
                     {rows()}, 32);
+  return {};
+}
+
+Result<void> RecordOp::operator()(const graph::TopK& op) const {
+  TopKParams params{.n = recorder.features(input(0)),
+                    .axis = axis(),
+                    .n_entries = static_cast<u32>(op.n_columns),
+                    .k = static_cast<u32>(op.k),
+                    .n_parts = 0,
+                    .are_pairs = 0};
+  if (params.k > TOP_K_PART / 2) {
+    return fail(ErrorCode::unsupported,
+                "top_k: no GPU kernel for the {} largest, expected up to {}", params.k,
+                TOP_K_PART / 2);  // of more, parts might not become fewer
+  }
+  BufferPart from = x(0);
+  do {
+    params.n_parts = static_cast<u32>(ceil_div(params.n_entries, TOP_K_PART));
+    const std::int64_t n_kept = std::int64_t{params.n_parts} * params.k;
+    const BufferPart to =
+        params.n_parts == 1
+            ? y()
+            : recorder.scratch(rows() * n_kept * std::int64_t{sizeof(graph::ColumnValue)});
+    recorder.dispatch(KernelId::top_k_f32, {counts(), from, to}, params, {params.n_parts, rows()},
+                      TOP_K_THREADS);
+    recorder.barrier();
+    from = to;
+    params.n = params.n_entries = static_cast<u32>(n_kept);
+    params.are_pairs = 1;
+  } while (params.n_parts > 1);
   return {};
 }
 

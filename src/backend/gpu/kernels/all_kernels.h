@@ -109,4 +109,5 @@
   X(tile_product_q5_k)        \
   X(tile_product_q6_k)        \
   X(tile_product_q8_0)        \
-  X(tile_weights)
+  X(tile_weights)             \
+  X(top_k_f32)
