@@ -27,6 +27,7 @@ QUESTIONS = {
 # Prompts whose greedy answers are longer than the comparison.
 LONG_ANSWERS = {"smollm2": "Why is the sky blue?", "gemma3": "The history of the railway began"}
 N_COMPARED = 128
+N_EMULATED = 24
 
 PIPES = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
 KIBIBYTE = 1024
@@ -60,6 +61,12 @@ class RealModel(unittest.TestCase):
         slow = greedy(prompt, "-n", N_COMPARED, "--device", "reference")
         self.assertEqual(len(slow["tokens"]), N_COMPARED)
         self.assertEqual(fast["tokens"], slow["tokens"])
+
+    def test_answers_the_same_with_the_kernels_of_gpus(self):
+        prompt = LONG_ANSWERS[NAME]
+        answer = greedy(prompt, "-n", N_EMULATED, "--device", "emulator")
+        self.assertEqual(len(answer["tokens"]), N_EMULATED)
+        self.assertEqual(answer["tokens"], greedy(prompt, "-n", N_EMULATED)["tokens"])
 
     def test_memory_is_the_file_the_cache_and_little_more(self):
         peak, out = peak_memory([PROGRAM, "run", MODEL, LONG_ANSWERS[NAME], "-n", "32", "--json"])
