@@ -15,6 +15,11 @@ namespace {
 constexpr u32 min_column_rows = 5;
 constexpr u32 usual_simdgroups = 4;      // of a threadgroup
 constexpr u32 simdgroups_for_units = 8;  // of a compute unit, that hide each other's latency
+// Of fewer simdgroups for a unit than this, one after the other goes through all blocks of k, which
+// takes longer than to bring together what several say.
+constexpr u32 few_simdgroups_for_units = 16;
+constexpr u32 split_simdgroups = 4;       // of a threadgroup,
+constexpr u32 most_split_simdgroups = 8;  // and of one that has two tiles for each of so many
 
 constexpr std::int64_t column_block = 256;
 
@@ -41,6 +46,26 @@ void share_columns(u32 n_strips, u32 capacity, u32 n_units, bool has_floats, Col
   const auto most = static_cast<u32>(ceil_div(usual_simdgroups, params.n_chunks));
   const u32 enough = std::max(n_strips / (params.simdgroup_strips * n_units), 1u);
   params.group_strips = (has_floats ? most : std::min(most, enough)) * params.simdgroup_strips;
+}
+
+/// Whether simdgroups rather share the blocks of each strip.
+bool prefers_split_k(u32 n_strips, u32 capacity, u32 n_units) {
+  return n_strips * ceil_div(capacity, COLUMN_MAX_COLUMNS) < few_simdgroups_for_units * n_units;
+}
+
+/// And how: of `n_tiles` for each strip. Returns the number of simdgroups.
+u32 share_split_k(u32 n_strips, u32 n_tiles, u32 capacity, u32 n_units, ColumnParams& params) {
+  const u32 n_simdgroups =
+      n_tiles >= 2 * most_split_simdgroups ? most_split_simdgroups : split_simdgroups;
+  const bool has_two = capacity > COLUMN_GROUP && n_strips >= 2 * n_units &&
+                       n_tiles * SPLIT_UNIT_WORDS(2) <= COLUMN_WORK;
+  params.chunk_groups = has_two ? 2 : 1;
+  params.n_chunks = static_cast<u32>(ceil_div(capacity, COLUMN_GROUP * params.chunk_groups));
+  params.group_strips = 1;
+  params.simdgroup_strips = 1;
+  params.round_units =
+      COLUMN_WORK / SPLIT_UNIT_WORDS(params.chunk_groups) / n_simdgroups * n_simdgroups;
+  return n_simdgroups;
 }
 
 /// The same for experts, of whose entries a threadgroup has one tile.
@@ -79,6 +104,7 @@ void dispatch_columns(std::span<const MatrixProduct> products, std::size_t n_out
     return !recorder.is_tiled(product.weight);
   };
   const bool has_floats = std::ranges::any_of(outputs, is_float);
+  u32 n_simdgroups = 0;
   if (first.experts) {
     const ExpertRows& rows = first.experts->rows.value();
     entries = rows.entries;
@@ -96,10 +122,20 @@ void dispatch_columns(std::span<const MatrixProduct> products, std::size_t n_out
     for (const auto& product : outputs) {
       n_strips += is_float(product) ? 0 : strips_of(product);
     }
-    share_columns(n_strips, recorder.rows(input.value()), recorder.device().compute_units,
-                  has_floats, params);
+    const u32 capacity = recorder.rows(input.value());
+    const u32 n_units = recorder.device().compute_units;
+    if (prefers_split_k(n_strips, capacity, n_units)) {
+      const u32 n_blocks = params.n / static_cast<u32>(column_block);
+      n_simdgroups = share_split_k(n_strips, params.is_pair != 0 ? 2 * n_blocks : n_blocks,
+                                   capacity, n_units, params);
+    } else {
+      share_columns(n_strips, capacity, n_units, has_floats, params);
+    }
   }
-  const u32 n_simdgroups = params.n_chunks * params.group_strips / params.simdgroup_strips;
+  const bool is_split = n_simdgroups != 0;
+  if (!is_split) {
+    n_simdgroups = params.n_chunks * params.group_strips / params.simdgroup_strips;
+  }
   params.float_chunks =
       static_cast<u32>(ceil_div(recorder.rows(input.value()), COLUMN_FLOAT_COLUMNS * n_simdgroups));
   u32 end = 0;
@@ -119,9 +155,12 @@ void dispatch_columns(std::span<const MatrixProduct> products, std::size_t n_out
   std::vector<BufferPart> buffers{recorder.step().counts};
   const auto& x = input.columns();
   buffers.insert(buffers.end(), x.begin(), x.end());
+  buffers.push_back(has_floats ? input.prepared_floats() : recorder.absent());
+  if (!is_split) {
+    buffers.insert(buffers.end(), {std::move(entries), std::move(tiles)});
+  }
   buffers.insert(buffers.end(),
-                 {has_floats ? input.prepared_floats() : recorder.absent(), std::move(entries),
-                  std::move(tiles), params.has_row_gate != 0 ? first.gate.value : recorder.absent(),
+                 {params.has_row_gate != 0 ? first.gate.value : recorder.absent(),
                   first.residual ? recorder.value(*first.residual) : recorder.absent(),
                   std::move(slots), std::move(routing)});
   for (std::size_t i = 0; i < COLUMN_PARTS; ++i) {
@@ -131,7 +170,8 @@ void dispatch_columns(std::span<const MatrixProduct> products, std::size_t n_out
   for (std::size_t i = 0; i < COLUMN_PARTS; ++i) {
     buffers.push_back(i < n_outputs ? products[i].y : recorder.scratch(sizeof(float)));
   }
-  recorder.dispatch(KernelId::column_projection, std::move(buffers), params, {end, n_tiles},
+  recorder.dispatch(is_split ? KernelId::column_split_k : KernelId::column_projection,
+                    std::move(buffers), params, {end, is_split ? params.n_chunks : n_tiles},
                     32 * n_simdgroups);
 }
 

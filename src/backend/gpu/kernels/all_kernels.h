@@ -38,6 +38,7 @@
   X(causal_conv_few_f32)      \
   X(column_input)             \
   X(column_projection)        \
+  X(column_split_k)           \
   X(columns_f32)              \
   X(concat_f32)               \
   X(delta_rule_128_f32)       \

@@ -32,26 +32,25 @@ DEVICE_FN StripCodes column_digits(DEVICE(const u32) digits, u32 block, u32 lane
   return codes;
 }
 
-/// What a block says of results: exact sums, and what they are multiplied by in front of the scale
-/// of the column's codes.
-DEVICE_FN void add_column_links(THREAD(const f32) factors, THREAD(const i32) values,
-                                DEVICE(const f32) scales, THREAD(const u32) both, u32 block,
-                                THREAD(f32) results) {
-  UNROLL for (u32 j = 0; j < 4; ++j) {
-    results[j] = fma_f32(factors[j / 2] * scales[both[j % 2] + block], f32(values[j]), results[j]);
-  }
-}
+/// What a block says of results: exact sums, in the order of sums of tiles, and for each of the
+/// lane's rows what they are multiplied by, beside the scale of the column's codes.
+struct ColumnTerms {
+  i32 values[COLUMN_RESULTS];
+  i32 offsets[COLUMN_RESULTS];  // of types that have them
+  f32 factors[2];
+  f32 offset_factors[2];
+};
 
-// format_columns_N: the next links of the chains of N groups of columns, from a block of theirs and
-// the tile, each part of which makes room for that of the tile at `next` as it has been used.
+// format_column_terms_N: of N groups of columns and a block of theirs. Each part of the tile makes
+// room for that of the tile at `next` as it has been used.
 
 // Q4_K and Q5_K.
 
-#define K_COLUMNS(format, n, has_fifth)                                                         \
-  DEVICE_FN void format##_columns_##n(                                                          \
-      THREAD_REF(StripTile) tile, DEVICE(const u8) next, DEVICE(const u32) codes,               \
-      DEVICE(const u32) digits, DEVICE(const f32) scales, THREAD_REF(const ColumnInput) input,  \
-      u32 block, u32 lane, THREAD(f32) results) {                                               \
+#define K_COLUMN_TERMS(format, n, has_fifth)                                                    \
+  DEVICE_FN void format##_column_terms_##n(THREAD_REF(StripTile) tile, DEVICE(const u8) next,   \
+                                           DEVICE(const u32) codes, DEVICE(const u32) digits,   \
+                                           THREAD_REF(const ColumnInput) input, u32 block,      \
+                                           u32 lane, THREAD_REF(ColumnTerms) terms) {           \
     const SixBitScales six[2] = {six_bit_scales(tile.heads[0]), six_bit_scales(tile.heads[1])}; \
     i32 evens[4 * n];                                                                           \
     i32 odds[4 * n];                                                                            \
@@ -81,52 +80,44 @@ DEVICE_FN void add_column_links(THREAD(const f32) factors, THREAD(const i32) val
         }                                                                                       \
       }                                                                                         \
     }                                                                                           \
-    f32 factors[2];                                                                             \
-    f32 offset_factors[2];                                                                      \
     const u32 minima[2] = {lane_minima(six[0], lane), lane_minima(six[1], lane)};               \
     UNROLL for (u32 r = 0; r < 2; ++r) {                                                        \
-      factors[r] = to_f32(f16_of_bits(tile.heads[r].x & 0xffffu));                              \
-      offset_factors[r] = -to_f32(f16_of_bits(tile.heads[r].x >> 16));                          \
+      terms.factors[r] = to_f32(f16_of_bits(tile.heads[r].x & 0xffffu));                        \
+      terms.offset_factors[r] = -to_f32(f16_of_bits(tile.heads[r].x >> 16));                    \
       load_head(next, r, lane, tile);                                                           \
     }                                                                                           \
     if (has_fifth) {                                                                            \
       load_bits(next, 0, lane, tile);                                                           \
     }                                                                                           \
     UNROLL for (u32 c = 0; c < n; ++c) {                                                        \
-      i32 values[4];                                                                            \
-      i32 offsets[4];                                                                           \
       const StripCodes mine = column_digits(digits, input.own[c] + block, lane);                \
-      multiply_sums(minima[0], minima[1], mine, false, offsets);                                \
-      UNROLL for (u32 j = 0; j < 4; ++j) {                                                      \
-        values[j] = evens[4 * c + j] + (odds[4 * c + j] >> format##_odd_shift);                 \
+      multiply_sums(minima[0], minima[1], mine, false, terms.offsets + 4 * c);                  \
+      UNROLL for (u32 j = 4 * c; j < 4 * c + 4; ++j) {                                          \
+        terms.values[j] = evens[j] + (odds[j] >> format##_odd_shift);                           \
       }                                                                                         \
-      add_column_links(factors, values, scales, input.both + 2 * c, block, results + 4 * c);    \
-      add_column_links(offset_factors, offsets, scales, input.both + 2 * c, block,              \
-                       results + 4 * c);                                                        \
     }                                                                                           \
   }
 
-K_COLUMNS(q4_k, 1, false)
-K_COLUMNS(q4_k, 2, false)
-K_COLUMNS(q5_k, 1, true)
-K_COLUMNS(q5_k, 2, true)
+K_COLUMN_TERMS(q4_k, 1, false)
+K_COLUMN_TERMS(q4_k, 2, false)
+K_COLUMN_TERMS(q5_k, 1, true)
+K_COLUMN_TERMS(q5_k, 2, true)
 
 // Q6_K.
 
-#define K6_COLUMNS(n)                                                                            \
-  DEVICE_FN void q6_k_columns_##n(THREAD_REF(StripTile) tile, DEVICE(const u8) next,             \
-                                  DEVICE(const u32) codes, DEVICE(const u32) digits,             \
-                                  DEVICE(const f32) scales, THREAD_REF(const ColumnInput) input, \
-                                  u32 block, u32 lane, THREAD(f32) results) {                    \
+#define K6_COLUMN_TERMS(n)                                                                       \
+  DEVICE_FN void q6_k_column_terms_##n(THREAD_REF(StripTile) tile, DEVICE(const u8) next,        \
+                                       DEVICE(const u32) codes, DEVICE(const u32) digits,        \
+                                       THREAD_REF(const ColumnInput) input, u32 block, u32 lane, \
+                                       THREAD_REF(ColumnTerms) terms) {                          \
     const u32 q = lane % 4;                                                                      \
-    i32 values[4 * n];                                                                           \
     UNROLL for (u32 c = 0; c < n; ++c) {                                                         \
       /* Codes are 32 less than what is stored. */                                               \
       i32 less[4];                                                                               \
       const StripCodes mine = column_digits(digits, input.own[c] + block, lane);                 \
       multiply_sums(word_of(tile.heads[0], q), word_of(tile.heads[1], q), mine, true, less);     \
       UNROLL for (u32 j = 0; j < 4; ++j) {                                                       \
-        values[4 * c + j] = -32 * less[j];                                                       \
+        terms.values[4 * c + j] = -32 * less[j];                                                 \
       }                                                                                          \
     }                                                                                            \
     UNROLL for (u32 pair = 0; pair < 4; ++pair) {                                                \
@@ -158,26 +149,54 @@ K_COLUMNS(q5_k, 2, true)
           tile_product_u8(first, run_codes, q < 2u ? b_low : 0u, q < 2u ? b_high : 0u, lane);    \
           tile_product_u8(second, run_codes, q < 2u ? 0u : b_low, q < 2u ? 0u : b_high, lane);   \
           UNROLL for (u32 j = 0; j < 4; ++j) {                                                   \
-            values[4 * c + j] += first[j] * factors[j / 2][0];                                   \
-            values[4 * c + j] += second[j] * factors[j / 2][1];                                  \
+            terms.values[4 * c + j] += first[j] * factors[j / 2][0];                             \
+            terms.values[4 * c + j] += second[j] * factors[j / 2][1];                            \
           }                                                                                      \
         }                                                                                        \
       }                                                                                          \
     }                                                                                            \
-    f32 factors[2];                                                                              \
     UNROLL for (u32 r = 0; r < 2; ++r) {                                                         \
-      factors[r] = to_f32(f16_of_bits(tile.factor[r]));                                          \
+      terms.factors[r] = to_f32(f16_of_bits(tile.factor[r]));                                    \
       load_head(next, r, lane, tile);                                                            \
       load_factor(next, r, lane, tile);                                                          \
     }                                                                                            \
-    UNROLL for (u32 c = 0; c < n; ++c) {                                                         \
-      add_column_links(factors, values + 4 * c, scales, input.both + 2 * c, block,               \
-                       results + 4 * c);                                                         \
-    }                                                                                            \
   }
 
-K6_COLUMNS(1)
-K6_COLUMNS(2)
+K6_COLUMN_TERMS(1)
+K6_COLUMN_TERMS(2)
+
+/// The next links of the chains of results.
+DEVICE_FN void add_column_links(THREAD(const f32) factors, THREAD(const i32) values,
+                                DEVICE(const f32) scales, THREAD(const u32) both, u32 block,
+                                THREAD(f32) results) {
+  UNROLL for (u32 j = 0; j < 4; ++j) {
+    results[j] = fma_f32(factors[j / 2] * scales[both[j % 2] + block], f32(values[j]), results[j]);
+  }
+}
+
+#define ADD_COLUMNS(format, n, has_offsets)                                                       \
+  DEVICE_FN void format##_columns_##n(                                                            \
+      THREAD_REF(StripTile) tile, DEVICE(const u8) next, DEVICE(const u32) codes,                 \
+      DEVICE(const u32) digits, DEVICE(const f32) scales, THREAD_REF(const ColumnInput) input,    \
+      u32 block, u32 lane, THREAD(f32) results) {                                                 \
+    ColumnTerms terms;                                                                            \
+    format##_column_terms_##n(tile, next, codes, digits, input, block, lane, terms);              \
+    UNROLL for (u32 c = 0; c < n; ++c) {                                                          \
+      add_column_links(terms.factors, terms.values + 4 * c, scales, input.both + 2 * c, block,    \
+                       results + 4 * c);                                                          \
+      if (has_offsets) {                                                                          \
+        add_column_links(terms.offset_factors, terms.offsets + 4 * c, scales, input.both + 2 * c, \
+                         block, results + 4 * c);                                                 \
+      }                                                                                           \
+    }                                                                                             \
+  }
+
+ADD_COLUMNS(q4_k, 1, true)
+ADD_COLUMNS(q4_k, 2, true)
+ADD_COLUMNS(q5_k, 1, true)
+ADD_COLUMNS(q5_k, 2, true)
+ADD_COLUMNS(q6_k, 1, false)
+ADD_COLUMNS(q6_k, 2, false)
 
 /// format_column_strip: the strip that begins at `tiles`, whose first tile is in `tile`, times the
 /// first n_groups of the lane's groups of columns. Leaves in `tile` the one at `next`; so many

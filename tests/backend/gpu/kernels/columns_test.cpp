@@ -70,6 +70,7 @@ class GpuColumns : public testing::TestWithParam<WeightType> {
   static u32 ceil_of(u32 n, u32 divisor) { return (n + divisor - 1) / divisor; }
 
   /// Chunks of as many columns as params say, two strips of a simdgroup, at least four simdgroups.
+  /// Without experts, column_split_k gives the same.
   std::vector<Contents> run(ColumnParams params, const Matrix& x, const ColumnOperands& operands,
                             u32 n_rows, u32 capacity) {
     const auto contents_of = [](const auto& operand) {
@@ -109,9 +110,43 @@ class GpuColumns : public testing::TestWithParam<WeightType> {
       buffers.push_back(n == 0 ? no_buffer() : poisoned(std::size_t{y_rows} * n));
     }
     const u32 n_tiles = params.n_used == 0 ? 1 : static_cast<u32>(operands.tiles.size() / 3);
-    const auto results = run_everywhere(call(KernelId::column_projection, std::move(buffers),
-                                             params, {n_groups, n_tiles}, {32 * n_simdgroups}));
-    return {results.end() - COLUMN_PARTS, results.end()};
+    const auto results = run_everywhere(call(KernelId::column_projection, buffers, params,
+                                             {n_groups, n_tiles}, {32 * n_simdgroups}));
+    std::vector<Contents> y(results.end() - COLUMN_PARTS, results.end());
+    if (params.n_used == 0) {
+      expect_split_k(params, std::move(buffers), operands, capacity, y);
+    }
+    return y;
+  }
+
+  void expect_split_k(ColumnParams params, std::vector<Contents> buffers,
+                      const ColumnOperands& operands, u32 capacity,
+                      const std::vector<Contents>& expected) {
+    constexpr std::ptrdiff_t entries = 5;  // and tiles
+    buffers.erase(buffers.begin() + entries, buffers.begin() + entries + 2);
+    params.group_strips = 1;
+    params.simdgroup_strips = 1;
+    for (const u32 n_simdgroups : shapes<u32>({8, 4})) {
+      const u32 n_rounds = n_simdgroups == 8 ? 1 : 2;  // or more, with longer rows
+      params.round_units = COLUMN_WORK / SPLIT_UNIT_WORDS(params.chunk_groups) / n_simdgroups /
+                           n_rounds * n_simdgroups;
+      params.float_chunks = ceil_of(capacity, COLUMN_FLOAT_COLUMNS * n_simdgroups);
+      u32 n_groups = 0;
+      for (std::size_t i = 0; i < COLUMN_PARTS; ++i) {
+        const bool is_there = i < operands.matrices.size();
+        if (is_there && params.type[i] == STRIP_F32) {
+          n_groups += ceil_of(params.n_out[i], COLUMN_FLOAT_ROWS) * params.float_chunks;
+        } else if (is_there && (params.is_pair == 0 || i == 0)) {
+          n_groups += ceil_of(params.n_out[i], TILE_ROWS);
+        }
+        params.group_end[i] = n_groups;
+      }
+      const auto results = run_everywhere(call(KernelId::column_split_k, buffers, params,
+                                               {n_groups, params.n_chunks}, {32 * n_simdgroups}));
+      for (std::size_t i = 0; i < COLUMN_PARTS; ++i) {
+        EXPECT_EQ(results[results.size() - COLUMN_PARTS + i], expected[i]) << i;
+      }
+    }
   }
 
   graph::RandomWeights weights_{3};
@@ -291,6 +326,28 @@ TEST_P(GpuColumns, MultipliesAPair) {
                             .is_pair = 1,
                             .activation = static_cast<u32>(ActivationKind::silu)};
   expect_bits(run(params, x, operands, n_rows, n_rows).front(), expected.data);
+}
+
+TEST_P(GpuColumns, MultipliesLongRowsAndPairsOfThem) {
+  constexpr u32 n_rows = 10;
+  constexpr u32 n_out = 20;
+  constexpr std::int64_t n_in = 2816;  // of which column_split_k takes several rounds
+  ColumnOperands operands{.matrices = {add_matrix(n_out, n_in), add_matrix(n_out, n_in)}};
+  const Matrix x = random_matrix(n_rows, n_in, 4);
+  const auto first = op(graph::MatMul{operands.matrices[0], {}}, {x});
+  const auto factor = op(graph::Activation{ActivationKind::silu}, {first});
+  const auto gated = op(graph::Mul{}, {factor, op(graph::MatMul{operands.matrices[1], {}}, {x})});
+  for (const u32 chunk_groups : shapes<u32>({1, 2})) {
+    ColumnParams params{.n = n_in,
+                        .n_out = {n_out},
+                        .chunk_groups = chunk_groups,
+                        .is_pair = 1,
+                        .activation = static_cast<u32>(ActivationKind::silu)};
+    expect_bits(run(params, x, operands, n_rows, n_rows).front(), gated.data);
+    params.is_pair = 0;
+    expect_bits(run(params, x, {.matrices = {operands.matrices[0]}}, n_rows, n_rows).front(),
+                first.data);
+  }
 }
 
 TEST_P(GpuColumns, MultipliesWithTheChosenExperts) {
