@@ -86,7 +86,7 @@ void MatrixProduct::prepare(MatrixInput& input, Recorder& recorder) {
   if (takes_columns(*this, input, recorder)) {
     input.prepare_columns(/*with_floats=*/false, recorder);
   } else {
-    input.prepare_for(weight, recorder);
+    input.prepare_for({{weight}}, recorder);
   }
   if (!experts || experts->rows) {
     return;
