@@ -1,5 +1,8 @@
 #include "backend/gpu/executor/matrix_input.h"
 
+#include <functional>
+#include <set>
+
 #include "backend/gpu/kernels/columns.h"
 #include "base/assert.h"
 #include "base/checked.h"
@@ -43,45 +46,66 @@ const graph::RmsNorm* MatrixInput::row_norm(const Recorder& recorder) const {
   return is_of_rows && !gate_ ? &*norm_ : nullptr;
 }
 
-void MatrixInput::prepare_for(graph::WeightId matrix, Recorder& recorder) {
-  prepare(activation_block(matrix, recorder), recorder);
+void MatrixInput::prepare_for(std::span<const graph::WeightId> matrices, Recorder& recorder) {
+  std::set<std::int64_t, std::greater<>> blocks;  // floats last
+  for (const auto matrix : matrices) {
+    blocks.insert(activation_block(matrix, recorder));
+  }
+  for (const std::int64_t block : blocks) {
+    prepare(block, blocks.contains(0), recorder);
+  }
 }
 
 BufferPart MatrixInput::floats(Recorder& recorder) {
-  prepare(0, recorder);
+  prepare(0, /*wants_floats=*/true, recorder);
   return forms_.at(0).front();
 }
 
-void MatrixInput::prepare(std::int64_t block, Recorder& recorder) {
-  auto [entry, is_new] = forms_.try_emplace(block);
-  if (!is_new) {
+void MatrixInput::prepare(std::int64_t block, bool wants_floats, Recorder& recorder) {
+  if (forms_.contains(block)) {
     return;
   }
-  auto& form = entry->second;
   if (block == 0 && !norm_ && !gate_) {
-    form = {recorder.value(value_)};
+    forms_[0] = {recorder.value(value_)};
     return;
   }
   InputParams params = input_params(recorder);
   params.block = static_cast<u32>(block);
   const std::int64_t n_values = std::int64_t{recorder.rows(value_)} * params.n;
-  if (block == 0) {
-    form = {recorder.scratch(n_values * 4)};
-  } else {
-    form = {recorder.scratch(n_values), recorder.scratch(n_values / block * 4),
-            recorder.scratch(n_values / quant::activation_sum_group * 2)};
-  }
   std::vector<BufferPart> buffers{recorder.step().counts, recorder.value(value_),
                                   norm_ ? recorder.weight(norm_->weight) : recorder.absent(),
                                   gate_ ? recorder.value(gate_->value) : recorder.absent()};
-  buffers.insert(buffers.end(), form.begin(), form.end());
+  const auto floats_of = [&](bool is_there) {
+    return recorder.scratch(is_there ? n_values * 4 : 4);
+  };
+  const auto codes_of = [&](bool is_there) {
+    return is_there
+               ? std::vector{recorder.scratch(n_values), recorder.scratch(n_values / block * 4),
+                             recorder.scratch(n_values / quant::activation_sum_group * 2)}
+               : std::vector{recorder.scratch(4), recorder.scratch(4), recorder.scratch(4)};
+  };
   if (params.norm_run == params.n && recorder.rows(value_) >= min_prompt_rows) {
-    recorder.dispatch(block == 0 ? KernelId::float_rows : KernelId::quantize_rows,
-                      std::move(buffers), params,
+    const bool has_codes = block != 0;
+    const bool has_floats = wants_floats && !forms_.contains(0);
+    const std::vector<BufferPart> codes = codes_of(has_codes);
+    const BufferPart floats = floats_of(has_floats);
+    buffers.insert(buffers.end(), codes.begin(), codes.end());
+    buffers.push_back(floats);
+    recorder.dispatch(KernelId::input_rows, std::move(buffers),
+                      InputRowsParams{params, has_codes ? 1u : 0u, has_floats ? 1u : 0u},
                       {static_cast<u32>(ceil_div(recorder.rows(value_), INPUT_ROWS_THREADS / 32))},
                       INPUT_ROWS_THREADS);
+    if (has_codes) {
+      forms_[block] = codes;
+    }
+    if (has_floats) {
+      forms_[0] = {floats};
+    }
     return;
   }
+  auto& form = forms_[block];
+  form = block == 0 ? std::vector{floats_of(true)} : codes_of(true);
+  buffers.insert(buffers.end(), form.begin(), form.end());
   recorder.dispatch(
       block == 0 ? KernelId::float_input : KernelId::quantize_input, std::move(buffers), params,
       {static_cast<u32>(ceil_div(params.n, INPUT_GROUP_VALUES)), recorder.rows(value_)},

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "backend/gpu/executor/recorder.h"
@@ -17,8 +18,9 @@ class MatrixInput {
                        std::optional<plan::Gate> gate = std::nullopt)
       : value_(value), norm_(std::move(norm)), gate_(std::move(gate)) {}
 
-  /// Records what brings the value into the form for that matrix, unless it is there already.
-  void prepare_for(graph::WeightId matrix, Recorder& recorder);
+  /// Records what brings the value into the form for each of the matrices, unless it is there
+  /// already.
+  void prepare_for(std::span<const graph::WeightId> matrices, Recorder& recorder);
 
   /// The same for kernels that quantize for themselves: floats.
   BufferPart floats(Recorder& recorder);
@@ -40,8 +42,9 @@ class MatrixInput {
   [[nodiscard]] const graph::RmsNorm* row_norm(const Recorder& recorder) const;
 
  private:
-  /// `block`: of values that share a scale; 0: floats.
-  void prepare(std::int64_t block, Recorder& recorder);
+  /// `block`: of values that share a scale; 0: floats. These with codes if they are wanted, too,
+  /// and one launch makes both.
+  void prepare(std::int64_t block, bool wants_floats, Recorder& recorder);
   [[nodiscard]] InputParams input_params(const Recorder& recorder) const;
 
   graph::ValueId value_;

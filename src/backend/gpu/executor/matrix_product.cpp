@@ -63,8 +63,9 @@ bool takes_rows(const MatrixProduct& product, const MatrixInput& input, const Re
 }
 
 ProductLaunch rows_launch(const MatrixProduct& product, u32 capacity) {
+  const u32 rows = product.n_out <= PRODUCT_ROWS_OUTPUTS ? PRODUCT_ROWS_FEW : PRODUCT_ROWS_ROWS;
   return {"product_rows_",
-          {static_cast<u32>(ceil_div(capacity, PRODUCT_ROWS_ROWS)),
+          {static_cast<u32>(ceil_div(capacity, rows)),
            static_cast<u32>(ceil_div(product.n_out, PRODUCT_ROWS_OUTPUTS))},
           PRODUCT_ROWS_THREADS,
           {}};
@@ -86,7 +87,7 @@ void MatrixProduct::prepare(MatrixInput& input, Recorder& recorder) {
   if (takes_columns(*this, input, recorder)) {
     input.prepare_columns(/*with_floats=*/false, recorder);
   } else {
-    input.prepare_for(weight, recorder);
+    input.prepare_for({{weight}}, recorder);
   }
   if (!experts || experts->rows) {
     return;

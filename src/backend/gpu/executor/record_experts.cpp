@@ -9,6 +9,7 @@
 #include "backend/gpu/executor/columns.h"
 #include "backend/gpu/executor/matrix_product.h"
 #include "backend/gpu/executor/recorder.h"
+#include "backend/gpu/executor/tile_products.h"
 #include "backend/gpu/kernels/expert_sum.h"
 #include "base/checked.h"
 
@@ -95,14 +96,24 @@ bool is_shared_in_columns(const plan::ExpertDown& down, const plan::Projection& 
          takes_columns(product, MatrixInput(shared.input), recorder);
 }
 
-/// Whether all products of both take columns, which bring the rows of each expert together alike.
-bool take_columns(const plan::ExpertGate& gate, const plan::ExpertDown& down,
-                  const Recorder& recorder) {
+/// Whether all products of both bring the rows of each expert together alike: those that take
+/// columns, and of prompts those that take tiles.
+bool share_rows(const plan::ExpertGate& gate, const plan::ExpertDown& down,
+                const Recorder& recorder) {
   const MatrixInput input(gate.input);
-  return gate.routing == down.routing &&
-         takes_column_pair(product_of(gate.gate, gate.routing), product_of(gate.up, gate.routing),
-                           input, recorder) &&
-         takes_columns(product_of(down.down, down.routing), MatrixInput(down.input), recorder);
+  const MatrixInput down_input(down.input);
+  const MatrixProduct first = product_of(gate.gate, gate.routing);
+  const MatrixProduct second = product_of(gate.up, gate.routing);
+  const MatrixProduct last = product_of(down.down, down.routing);
+  if (gate.routing != down.routing) {
+    return false;
+  }
+  if (recorder.rows(gate.input) >= min_prompt_rows) {
+    return takes_tiles(first, input, recorder) && takes_tiles(second, input, recorder) &&
+           takes_tiles(last, down_input, recorder);
+  }
+  return takes_column_pair(first, second, input, recorder) &&
+         takes_columns(last, down_input, recorder);
 }
 
 bool is_same(const std::optional<graph::RmsNorm>& a, const std::optional<graph::RmsNorm>& b) {
@@ -123,7 +134,7 @@ Result<void> record_expert_down(const plan::ExpertDown& launch, Recorder& record
   return {};
 }
 
-Result<std::size_t> record_column_experts(std::span<const plan::Launch> launches,
+Result<std::size_t> record_routed_experts(std::span<const plan::Launch> launches,
                                           Recorder& recorder) {
   constexpr std::size_t n_merged = 4;
   if (launches.size() < n_merged) {
@@ -135,7 +146,7 @@ Result<std::size_t> record_column_experts(std::span<const plan::Launch> launches
   const auto* down = std::get_if<plan::ExpertDown>(&launches[3]);
   if (projection == nullptr || router == nullptr || gate == nullptr || down == nullptr ||
       projection->input != gate->input || !is_same(projection->norm, gate->norm) ||
-      projection->input_gate || !take_columns(*gate, *down, recorder)) {
+      projection->input_gate || !share_rows(*gate, *down, recorder)) {
     return 0;
   }
   MatrixInput input(projection->input, projection->norm);

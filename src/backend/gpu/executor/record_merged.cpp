@@ -58,7 +58,7 @@ Result<std::size_t> record_merged(std::span<const plan::Launch> launches, Record
     return record_experts(*down, next, recorder);
   }
   if (const auto* projection = std::get_if<plan::Projection>(&launches.front())) {
-    HEARTH_ASSIGN(const std::size_t n_recorded, record_column_experts(launches, recorder));
+    HEARTH_ASSIGN(const std::size_t n_recorded, record_routed_experts(launches, recorder));
     if (n_recorded > 0) {
       return n_recorded;
     }

@@ -97,9 +97,11 @@ Result<void> record_projection(const plan::Projection& projection, MatrixInput& 
     // First: they take longest.
     columns.insert(columns.begin(), float_columns.begin(), float_columns.end());
   }
+  std::vector<graph::WeightId> matrices;
   for (const auto& product : others) {
-    input.prepare_for(product.weight, recorder);
+    matrices.push_back(product.weight);
   }
+  input.prepare_for(matrices, recorder);
   std::optional<StripConv> first_conv;
   if (conv != nullptr) {
     first_conv.emplace(StripConv{conv->op, recorder.value(conv->output)});

@@ -127,9 +127,9 @@ Result<void> record_attention_block(const plan::AttentionBlock& block, const pla
 Result<void> record_expert_gate(const plan::ExpertGate& gate, Recorder& recorder);
 Result<void> record_expert_down(const plan::ExpertDown& down, Recorder& recorder);
 /// The choice of experts, what they do and the projection in front of both, where they take columns
-/// (executor/columns.h), which prepare what these have in common once. Returns how many launches
-/// that was, 0 for others.
-Result<std::size_t> record_column_experts(std::span<const plan::Launch> launches,
+/// (executor/columns.h) or those of a prompt tiles, with what these have in common prepared once.
+/// Returns how many launches that was, 0 for others.
+Result<std::size_t> record_routed_experts(std::span<const plan::Launch> launches,
                                           Recorder& recorder);
 Result<void> record_norm_add(const plan::NormAdd& add, Recorder& recorder);
 Result<void> record_op(const plan::OpLaunch& launch, Recorder& recorder);

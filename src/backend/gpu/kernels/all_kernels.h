@@ -66,9 +66,9 @@
   X(expert_rows)              \
   X(expert_sum_f32)           \
   X(float_input)              \
-  X(float_rows)               \
   X(gated_f32)                \
   X(gather_rows_f32)          \
+  X(input_rows)               \
   X(matmul_f16)               \
   X(mul_f32)                  \
   X(product_bf16)             \
@@ -92,7 +92,6 @@
   X(product_rows_f16)         \
   X(product_rows_f32)         \
   X(quantize_input)           \
-  X(quantize_rows)            \
   X(read_stream_u32)          \
   X(rms_norm_f32)             \
   X(rope_f32)                 \

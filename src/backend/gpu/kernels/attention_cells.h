@@ -9,7 +9,7 @@ namespace hearth::backend::gpu {
 
 #define EIGHT 8u           // queries of a thread, keys of a thread, dimensions of a thread
 #define QUERY_STRIDE 68u   // of floats for each query; different banks
-#define PAIR_STRIDE 132u   // of words for pairs of keys; different banks
+#define OWN_GAP 32u        // from four keys or dimensions of a thread to the other four
 #define BROUGHT_EIGHTS 2u  // of dimensions of a key, or of a value, that a thread brings
 
 /// Eight values of a key or of a value, as they are stored.
@@ -91,29 +91,23 @@ struct SeenKeys {
   u32 full_end;
 };
 
-/// Whether shared memory has values of a type as they are stored.
-DEVICE_FN bool is_halves(u32 type) {
-  return type == KV_F16 || type == KV_BF16;
-}
-
-/// The thread's queries, and its keys of a half or dimensions: eight neighbours, or where they are
-/// floats in shared memory two times four that are 32 apart, which meet different banks.
+/// The thread's queries, and its keys of a half or dimensions: two times four that are 32 apart,
+/// which meet different banks.
 struct OwnPlace {
   u32 query;
   u32 first;
 };
 
-DEVICE_FN OwnPlace own_place(u32 type, u32 thread_id) {
+DEVICE_FN OwnPlace own_place(u32 thread_id) {
   const u32 lane = thread_id % 32;
   const u32 simdgroup = thread_id / 32;
-  const OwnPlace place = {simdgroup / 4 * 32 + lane / 8 * EIGHT,
-                          simdgroup % 4 * 64 + lane % 8 * (is_halves(type) ? 8u : 4u)};
+  const OwnPlace place = {simdgroup / 4 * 32 + lane / 8 * EIGHT, simdgroup % 4 * 64 + lane % 8 * 4};
   return place;
 }
 
 /// How far own key or dimension i is from the first.
-DEVICE_FN u32 own_offset(u32 type, u32 i) {
-  return is_halves(type) || i < 4u ? i : i + 28u;
+DEVICE_FN u32 own_offset(u32 i) {
+  return i < 4u ? i : i + OWN_GAP - 4u;
 }
 
 DEVICE_FN void load_own(SHARED(const f32) from, u32 gap, THREAD(f32) own) {
@@ -127,18 +121,6 @@ DEVICE_FN void load_own(SHARED(const f32) from, u32 gap, THREAD(f32) own) {
   own[5] = high.y;
   own[6] = high.z;
   own[7] = high.w;
-}
-
-/// The thread's eight of a row of keys or values, whose first is `first`.
-DEVICE_FN void load_own_cells(u32 type, SHARED(f32) row, u32 first, THREAD(f32) own) {
-  if (is_halves(type)) {
-    const u32x4 four = load4(as_words(row) + first / 2);
-    UNROLL for (u32 i = 0; i < EIGHT; ++i) {
-      own[i] = kv_part_value(type, word_part(four, i / 2), i % 2, 1.0f);
-    }
-  } else {
-    load_own(row + first, 32, own);
-  }
 }
 
 /// Which keys queries see, and where their results go: [ATTENTION_ROWS_QUERIES] each; 0 keys for

@@ -10,42 +10,22 @@ namespace hearth::backend::gpu {
 #define HALF_KEYS 256u      // of a part: those of all threads
 #define BROUGHT_QUERIES 4u  // numbers of queries that a thread brings
 
-/// Floats from row to row of keys in shared memory.
-DEVICE_FN u32 key_stride(u32 type) {
-  return is_halves(type) ? PAIR_STRIDE : HALF_KEYS;
-}
-
-/// Eight dimensions of key thread_id of a half to rows of cells [KEY_DIMS, key_stride]. Of halves,
-/// the threads of two keys have four dimensions of both.
+/// Eight dimensions of key thread_id of a half to rows of cells [KEY_DIMS, HALF_KEYS].
 DEVICE_FN void store_key(u32 type, THREAD_REF(const RawEight) raw, u32 thread_id,
                          SHARED(f32) cells) {
-  if (is_halves(type)) {
-    const bool is_odd = thread_id % 2 != 0u;
-    const u32 first = shuffle_xor(is_odd ? raw.low.x : raw.low.z, 1);
-    const u32 second = shuffle_xor(is_odd ? raw.low.y : raw.low.w, 1);
-    const u32 even_key[2] = {is_odd ? first : raw.low.x, is_odd ? second : raw.low.y};
-    const u32 odd_key[2] = {is_odd ? raw.low.z : first, is_odd ? raw.low.w : second};
-    SHARED(u32) to = as_words(cells) + ((is_odd ? 4u : 0u) * PAIR_STRIDE + thread_id / 2);
-    UNROLL for (u32 i = 0; i < 2; ++i) {
-      to[2 * i * PAIR_STRIDE] = pick_bytes(even_key[i], odd_key[i], 0x5410u);
-      to[(2 * i + 1) * PAIR_STRIDE] = pick_bytes(even_key[i], odd_key[i], 0x7632u);
-    }
-  } else {
-    UNROLL for (u32 i = 0; i < EIGHT; ++i) {
-      cells[i * HALF_KEYS + thread_id] = value_of_eight(type, raw, i);
-    }
+  UNROLL for (u32 i = 0; i < EIGHT; ++i) {
+    cells[i * HALF_KEYS + thread_id] = value_of_eight(type, raw, i);
   }
 }
 
 /// KEY_DIMS dimensions more of the thread's 64 dots. q [KEY_DIMS, QUERY_STRIDE], k [KEY_DIMS,
-/// key_stride].
-DEVICE_FN void add_dots(u32 type, SHARED(const f32) q, SHARED(f32) k, OwnPlace own,
-                        THREAD(f32) dots) {
+/// HALF_KEYS].
+DEVICE_FN void add_dots(SHARED(const f32) q, SHARED(const f32) k, OwnPlace own, THREAD(f32) dots) {
   UNROLL for (u32 d = 0; d < KEY_DIMS; ++d) {
     f32 queries[EIGHT];
     f32 keys[EIGHT];
     load_own(q + (d * QUERY_STRIDE + own.query), 4, queries);
-    load_own_cells(type, k + d * key_stride(type), own.first, keys);
+    load_own(k + (d * HALF_KEYS + own.first), OWN_GAP, keys);
     UNROLL for (u32 i = 0; i < EIGHT; ++i) {
       UNROLL for (u32 j = 0; j < EIGHT; ++j) {
         dots[EIGHT * i + j] = fma_f32(queries[i], keys[j], dots[EIGHT * i + j]);
@@ -63,22 +43,22 @@ DEVICE_FN u32 score_place(u32 key, u32 query) {
 
 /// The thread's scores to memory, and the largest of its simdgroup's for each query that sees them
 /// to maxima [ATTENTION_ROWS_QUERIES].
-DEVICE_FN void store_scores(u32 type, u32 start, u32 first_key, f32 scale, bool is_seen,
-                            OwnPlace own, SHARED(const u32) begins, SHARED(const u32) ends,
-                            SHARED(f32) maxima, DEVICE(f32) scores, u32 lane, THREAD(f32) dots) {
+DEVICE_FN void store_scores(u32 start, u32 first_key, f32 scale, bool is_seen, OwnPlace own,
+                            SHARED(const u32) begins, SHARED(const u32) ends, SHARED(f32) maxima,
+                            DEVICE(f32) scores, u32 lane, THREAD(f32) dots) {
   UNROLL for (u32 i = 0; i < EIGHT; ++i) {
     f32 maximum = f32_of_bits(0xff800000u);  // minus infinity, which every score beats
     if (is_seen) {
       const u32 begin = begins[own.query + i];
       const u32 end = ends[own.query + i];
       UNROLL for (u32 j = 0; j < EIGHT; ++j) {
-        const u32 key = start + first_key + own_offset(type, j);
+        const u32 key = start + first_key + own_offset(j);
         const f32 score = dots[EIGHT * i + j] * scale;
         dots[EIGHT * i + j] = score;
         maximum = key >= begin && key < end && score > maximum ? score : maximum;
       }
       UNROLL for (u32 j = 0; j < EIGHT; j += 4) {
-        store4(scores + score_place(first_key + own_offset(type, j), own.query + i),
+        store4(scores + score_place(first_key + own_offset(j), own.query + i),
                make4(dots[EIGHT * i + j], dots[EIGHT * i + j + 1], dots[EIGHT * i + j + 2],
                      dots[EIGHT * i + j + 3]));
       }
@@ -101,7 +81,7 @@ DEVICE_FN void score_half(u32 type, KvHead head, DEVICE(const i32) table, KeyRan
                           SHARED(const u32) begins, SHARED(const u32) ends,
                           SHARED(const u32) places, SHARED(f32) q_cells, SHARED(f32) k_cells,
                           SHARED(f32) maxima, DEVICE(f32) scores, u32 thread_id) {
-  const OwnPlace own = own_place(type, thread_id);
+  const OwnPlace own = own_place(thread_id);
   const u32 seen = min_u32(max_u32(first + thread_id, range.begin), range.end - 1u);
   DEVICE(const u8) panel = keys + panel_start(type, head, table, seen);
   const u32 slot = seen % ATTENTION_BLOCK_KEYS;
@@ -129,7 +109,7 @@ DEVICE_FN void score_half(u32 type, KvHead head, DEVICE(const i32) table, KeyRan
               j * (ATTENTION_ROWS_THREADS / KEY_DIMS)] = next_q[j];
     }
     UNROLL for (u32 j = 0; j < BROUGHT_EIGHTS; ++j) {
-      store_key(type, next[j], thread_id, k_cells + j * EIGHT * key_stride(type));
+      store_key(type, next[j], thread_id, k_cells + j * EIGHT * HALF_KEYS);
     }
     group_barrier();
     if (d + KEY_DIMS < head.head_dim) {
@@ -141,12 +121,11 @@ DEVICE_FN void score_half(u32 type, KvHead head, DEVICE(const i32) table, KeyRan
       }
     }
     if (is_seen) {
-      add_dots(type, q_cells, k_cells, own, dots);
+      add_dots(q_cells, k_cells, own, dots);
     }
   }
-  store_scores(type, range.start, first - range.start + own.first, scale, is_seen, own, begins,
-               ends, maxima + thread_id / 32 % 4 * ATTENTION_ROWS_QUERIES, scores, thread_id % 32,
-               dots);
+  store_scores(range.start, first - range.start + own.first, scale, is_seen, own, begins, ends,
+               maxima + thread_id / 32 % 4 * ATTENTION_ROWS_QUERIES, scores, thread_id % 32, dots);
 }
 
 }  // namespace hearth::backend::gpu

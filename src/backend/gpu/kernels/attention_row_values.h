@@ -34,31 +34,22 @@ DEVICE_FN ValueChunk load_values(u32 type, KvHead head, DEVICE(const i32) table,
 
 /// Values 8 i ... of 16 keys to cells.
 DEVICE_FN void store_value(u32 type, THREAD_REF(const RawEight) raw, u32 i, SHARED(f32) cells) {
-  if (is_halves(type)) {
-    store4(as_words(cells) + 4 * i, raw.low);
-  } else {
-    store4(cells + EIGHT * i, make4(value_of_eight(type, raw, 0), value_of_eight(type, raw, 1),
-                                    value_of_eight(type, raw, 2), value_of_eight(type, raw, 3)));
-    store4(cells + (EIGHT * i + 4),
-           make4(value_of_eight(type, raw, 4), value_of_eight(type, raw, 5),
-                 value_of_eight(type, raw, 6), value_of_eight(type, raw, 7)));
-  }
-}
-
-/// Floats from key to key of values in shared memory.
-DEVICE_FN u32 value_stride(u32 type, u32 head_dim) {
-  return is_halves(type) ? head_dim / 2 : head_dim;
+  store4(cells + EIGHT * i, make4(value_of_eight(type, raw, 0), value_of_eight(type, raw, 1),
+                                  value_of_eight(type, raw, 2), value_of_eight(type, raw, 3)));
+  store4(cells + (EIGHT * i + 4),
+         make4(value_of_eight(type, raw, 4), value_of_eight(type, raw, 5),
+               value_of_eight(type, raw, 6), value_of_eight(type, raw, 7)));
 }
 
 /// Adds the weighted values of 16 keys. weights [16, QUERY_STRIDE] from the thread's queries on,
-/// cells [16, value_stride].
-DEVICE_FN void add_sixteen_values(u32 type, SHARED(const f32) weights, SHARED(f32) cells,
-                                  u32 head_dim, u32 first_dim, THREAD(f32) sums) {
+/// cells [16, head_dim].
+DEVICE_FN void add_sixteen_values(SHARED(const f32) weights, SHARED(const f32) cells, u32 head_dim,
+                                  u32 first_dim, THREAD(f32) sums) {
   UNROLL for (u32 key = 0; key < ATTENTION_BLOCK_KEYS; ++key) {
     f32 own[EIGHT];
     f32 value[EIGHT];
     load_own(weights + key * QUERY_STRIDE, 4, own);
-    load_own_cells(type, cells + key * value_stride(type, head_dim), first_dim, value);
+    load_own(cells + (key * head_dim + first_dim), OWN_GAP, value);
     UNROLL for (u32 i = 0; i < EIGHT; ++i) {
       UNROLL for (u32 j = 0; j < EIGHT; ++j) {
         sums[EIGHT * i + j] = fma_f32(own[i], value[j], sums[EIGHT * i + j]);
@@ -68,12 +59,12 @@ DEVICE_FN void add_sixteen_values(u32 type, SHARED(const f32) weights, SHARED(f3
 }
 
 /// The same where not every query sees all of the keys, which begin at `first`.
-DEVICE_FN void add_seen_of_sixteen(u32 type, SHARED(const f32) weights, SHARED(f32) cells,
-                                   u32 head_dim, u32 first_dim, u32 first, SHARED(const u32) begins,
+DEVICE_FN void add_seen_of_sixteen(SHARED(const f32) weights, SHARED(const f32) cells, u32 head_dim,
+                                   u32 first_dim, u32 first, SHARED(const u32) begins,
                                    SHARED(const u32) ends, THREAD(f32) sums) {
   for (u32 key = 0; key < ATTENTION_BLOCK_KEYS; ++key) {
     f32 value[EIGHT];
-    load_own_cells(type, cells + key * value_stride(type, head_dim), first_dim, value);
+    load_own(cells + (key * head_dim + first_dim), OWN_GAP, value);
     UNROLL for (u32 i = 0; i < EIGHT; ++i) {
       if (first + key >= begins[i] && first + key < ends[i]) {
         const f32 weight = weights[key * QUERY_STRIDE + i];
@@ -92,7 +83,7 @@ DEVICE_FN void sum_part(u32 type, KvHead head, DEVICE(const i32) table, KeyRange
                         SHARED(const u32) begins, SHARED(const u32) ends,
                         SHARED(const f32) part_maxima, SHARED(f32) weights, SHARED(f32) cells,
                         SHARED(f32) weight_sums, u32 thread_id, THREAD(f32) sums) {
-  const OwnPlace own = own_place(type, thread_id);
+  const OwnPlace own = own_place(thread_id);
   const u32 lane = thread_id % N_LANES;  // of the sum; the key in its block
   f32 partials[BROUGHT_SCORES];
   UNROLL for (u32 j = 0; j < BROUGHT_SCORES; ++j) {
@@ -128,9 +119,9 @@ DEVICE_FN void sum_part(u32 type, KvHead head, DEVICE(const i32) table, KeyRange
     }
     if (own.first < head.head_dim) {
       if (key >= seen.full_begin && key + ATTENTION_BLOCK_KEYS <= seen.full_end) {
-        add_sixteen_values(type, weights + own.query, cells, head.head_dim, own.first, sums);
+        add_sixteen_values(weights + own.query, cells, head.head_dim, own.first, sums);
       } else {
-        add_seen_of_sixteen(type, weights + own.query, cells, head.head_dim, own.first, key,
+        add_seen_of_sixteen(weights + own.query, cells, head.head_dim, own.first, key,
                             begins + own.query, ends + own.query, sums);
       }
     }

@@ -6,8 +6,8 @@
 //   values  sixteen keys at a time pass through shared memory, values and what they weigh for each
 //           query, whose sum a thread adds up that makes the weights: a lane of the sum's order. A
 //           thread has eight queries and eight dimensions.
-// Types of two bytes stay what they are in shared memory: a load takes as long as sixteen
-// multiply-adds. What came of the parts before lies in y. What is next is on its way while one is
+// In shared memory keys and values are floats, since every thread that reads them would convert
+// them again. What came of the parts before lies in y. What is next is on its way while one is
 // multiplied. 25 KiB of shared memory. Bound by multiply-adds; with heads of less than 256 values,
 // threads without dimensions wait.
 
@@ -52,14 +52,14 @@ DEVICE_FN void fold_query(KeyRange range, u32 begin, u32 end, f32 part_maximum, 
 
 /// Folds the thread's sums into y, and divides them after the last part. Dimensions lie together by
 /// fours.
-DEVICE_FN void fold_values(u32 type, THREAD(const f32) sums, OwnPlace own, u32 head_dim,
+DEVICE_FN void fold_values(THREAD(const f32) sums, OwnPlace own, u32 head_dim,
                            SHARED(const u32) places, SHARED(const u32) folds,
                            SHARED(const f32) keeps, SHARED(const f32) takes,
                            SHARED(const f32) totals, DEVICE(f32) y) {
   UNROLL for (u32 i = 0; i < 2 * EIGHT; ++i) {
     const u32 query = own.query + i / 2;
     const u32 fold = folds[query];
-    const u32 dim = own.first + own_offset(type, i % 2 * 4);
+    const u32 dim = own.first + own_offset(i % 2 * 4);
     if (fold != FOLD_NOTHING && dim < head_dim) {
       DEVICE(f32) to = y + (u64(places[query]) * head_dim + dim);
       f32x4 value = make4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
@@ -111,7 +111,7 @@ DEVICE_FN void fold_values(u32 type, THREAD(const f32) sums, OwnPlace own, u32 h
     head.kv_head = k_group.x;                                                                      \
     DEVICE(f32)                                                                                    \
     own_scores = scores + u64(k_group.y * k_grid_size.x + k_group.x) * ATTENTION_ROWS_SCORES;      \
-    const OwnPlace own = own_place(type, t);                                                       \
+    const OwnPlace own = own_place(t);                                                             \
     for (run.first_row = run.first_query / group; run.first_row <= run.last_query / group;         \
          run.first_row = run.end_row) {                                                            \
       const i32 sequence = sequences[run.first_row];                                               \
@@ -161,7 +161,7 @@ DEVICE_FN void fold_values(u32 type, THREAD(const f32) sums, OwnPlace own, u32 h
                      folds, keeps, takes, totals, t);                                              \
         }                                                                                          \
         group_barrier();                                                                           \
-        fold_values(type, sums, own, p.head_dim, places, folds, keeps, takes, totals, y);          \
+        fold_values(sums, own, p.head_dim, places, folds, keeps, takes, totals, y);                \
       }                                                                                            \
     }                                                                                              \
   }

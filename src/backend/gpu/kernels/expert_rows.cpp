@@ -18,25 +18,20 @@ DEVICE_FN u32 sum_until(u32 value, u32 lane) {
   return sum;
 }
 
-/// Of an entry.
-struct EntryPlace {
-  u64 row;
-  u32 slot;
-};
+#define ENTRY_STEPS 8u  // of 32 entries, whose loads do not wait for each other
 
-DEVICE_FN EntryPlace entry_place(u32 entry, u32 n_used) {
-  const EntryPlace place = {entry / n_used, entry % n_used};
-  return place;
-}
-
-/// 32 entries on.
-DEVICE_FN EntryPlace next_place_of(EntryPlace place, u32 n_used) {
-  EntryPlace next = {place.row, place.slot + 32u};
-  while (next.slot >= n_used) {
-    next.slot -= n_used;
-    ++next.row;
+/// The experts of ENTRY_STEPS entries of the lane, 32 apart; none of those from `end` on.
+DEVICE_FN void load_chosen(PARAMS(ExpertRowsParams) p, DEVICE(const f32) routing, u32 entry,
+                           u32 end, THREAD(u32) chosen) {
+  f32 values[ENTRY_STEPS];
+  UNROLL for (u32 i = 0; i < ENTRY_STEPS; ++i) {
+    const u32 at = min_u32(entry + 32u * i, end - 1u);
+    const u32 row = at / p.n_used;
+    values[i] = routing[u64(row) * 2 * p.n_used + (at - row * p.n_used)];
   }
-  return next;
+  UNROLL for (u32 i = 0; i < ENTRY_STEPS; ++i) {
+    chosen[i] = entry + 32u * i < end ? u32(values[i]) : ~0u;
+  }
 }
 
 /// The tile with which an expert begins whose entries begin at `first`: tiles of experts before it
@@ -57,12 +52,13 @@ KERNEL(expert_rows, EXPERT_ROWS_THREADS, ExpertRowsParams, BUFFER(0, const u32, 
   const u32 end = min_u32(begin + per_simdgroup, n);
   u32 n_before = 0;
   u32 n_own = 0;
-  EntryPlace place = entry_place(begin + k_lane, p.n_used);
-  for (u32 i = begin + k_lane; i < end; i += 32) {
-    const u32 chosen = u32(routing[place.row * 2 * p.n_used + place.slot]);
-    n_before += chosen < expert ? 1u : 0u;
-    n_own += chosen == expert ? 1u : 0u;
-    place = next_place_of(place, p.n_used);
+  for (u32 i = begin; i < end; i += 32 * ENTRY_STEPS) {
+    u32 chosen[ENTRY_STEPS];
+    load_chosen(p, routing, i + k_lane, end, chosen);
+    UNROLL for (u32 j = 0; j < ENTRY_STEPS; ++j) {
+      n_before += chosen[j] < expert ? 1u : 0u;
+      n_own += chosen[j] == expert ? 1u : 0u;
+    }
   }
   n_before = simd_sum_u32(n_before);
   n_own = simd_sum_u32(n_own);
@@ -81,20 +77,20 @@ KERNEL(expert_rows, EXPERT_ROWS_THREADS, ExpertRowsParams, BUFFER(0, const u32, 
     n_mine += own[i];
   }
   at += first;
-  place = entry_place(begin + k_lane, p.n_used);
-  for (u32 i = begin; n_own != 0u && i < end; i += 32) {
-    const u32 entry = i + k_lane;
-    const bool is_own =
-        entry < end && u32(routing[place.row * 2 * p.n_used + place.slot]) == expert;
-    const u32 n_found = simd_sum_u32(is_own ? 1u : 0u);
-    if (n_found != 0u) {
-      const u32 until = sum_until(is_own ? 1u : 0u, k_lane);
-      if (is_own) {
-        entries[at + until - 1u] = entry;
+  for (u32 i = begin; n_own != 0u && i < end; i += 32 * ENTRY_STEPS) {
+    u32 chosen[ENTRY_STEPS];
+    load_chosen(p, routing, i + k_lane, end, chosen);
+    UNROLL for (u32 j = 0; j < ENTRY_STEPS; ++j) {
+      const bool is_own = chosen[j] == expert;
+      const u32 n_found = simd_sum_u32(is_own ? 1u : 0u);
+      if (n_found != 0u) {
+        const u32 until = sum_until(is_own ? 1u : 0u, k_lane);
+        if (is_own) {
+          entries[at + until - 1u] = i + 32u * j + k_lane;
+        }
+        at += n_found;
       }
-      at += n_found;
     }
-    place = next_place_of(place, p.n_used);
   }
 
   const u32 tile = first_tile(p, expert, first);

@@ -24,7 +24,8 @@ KERNEL(quantize_input, INPUT_THREADS, InputParams, BUFFER(0, const u32, counts),
   const u32 first_run = p.norm_run != 0u ? begin / p.norm_run : 0u;
 
   const u32 first = begin + LANE_VALUES * k_thread.x;  // value of the lane
-  const LaneCodes lane = lane_codes(p, x_row, norm, gate_row, inverses, first_run, first, end);
+  const LaneValues values = lane_values(p, x_row, norm, gate_row, inverses, first_run, first, end);
+  const LaneCodes lane = lane_codes(p, values);
   store_lane_codes(p, lane, row, first, end, k_lane, codes, scales, sums);
 }
 

@@ -23,8 +23,9 @@ namespace hearth::backend::gpu {
 ///   4 codes i8 [rows, n], 5 scales f32 [rows, n / block], 6 sums i16 [rows, n / 16]
 /// float_input, for matrices of floats, if there is a norm or a gate. Buffers:
 ///   0 counts, 1 x, 2 norm, 3 gate, 4 y f32 [rows, n]
-/// quantize_rows, float_rows: the same for norm_run = n and many rows. Threadgroups of
-/// INPUT_ROWS_THREADS, grid (ceil(capacity / (INPUT_ROWS_THREADS / 32))).
+/// input_rows (InputRowsParams): either or both for norm_run = n and many rows. Buffers: those of
+/// quantize_input, 7 y f32 [rows, n]. Threadgroups of INPUT_ROWS_THREADS, grid (ceil(capacity /
+/// (INPUT_ROWS_THREADS / 32))).
 /// For an absent buffer any other may be bound that is only read.
 struct InputParams {
   u32 axis;      // whose rows: 0 of the step, 1 of its logits
@@ -38,6 +39,12 @@ struct InputParams {
   u32 period;       // without a column pattern: period = width = n, start = 0
   u32 start;
   u32 width;
+};
+
+struct InputRowsParams {
+  InputParams input;
+  u32 has_codes;
+  u32 has_floats;
 };
 
 }  // namespace hearth::backend::gpu

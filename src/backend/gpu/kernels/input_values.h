@@ -151,27 +151,86 @@ DEVICE_FN i32 code_of(f32 value, f32 inverse) {
   return i32(code_bits(value, inverse) << 24) >> 24;
 }
 
-/// Eight neighbouring values of a row as codes.
+/// Eight neighbouring values of a row.
+struct LaneValues {
+  f32 of[LANE_VALUES];
+};
+
+/// The same as codes.
 struct LaneCodes {
   u32 packed[2];
   i32 sum;
   f32 scale;
 };
 
-/// Those from value `first` on, zeroes at and behind `end`; by all lanes, in order.
-DEVICE_FN LaneCodes lane_codes(PARAMS(InputParams) p, DEVICE(const f32) x, DEVICE(const f32) norm,
-                               DEVICE(const f32) gate, SHARED(const f32) inverses, u32 first_run,
-                               u32 first, u32 end) {
-  f32 values[LANE_VALUES];
-  u32 magnitude = 0;
-  ValuePlace place = place_of(p, first);
-  UNROLL for (u32 i = 0; i < LANE_VALUES; ++i) {
-    values[i] = 0.0f;
-    if (first < end) {
-      values[i] = input_value(p, x[first + i], norm, gate, inverses, first_run, place);
+/// Whether eight values from a multiple of eight on have run and group in common, and norm and gate
+/// of them lie together.
+DEVICE_FN bool has_eights(PARAMS(InputParams) p) {
+  return (p.norm_run % LANE_VALUES | p.width % LANE_VALUES | p.period % 4 | p.start % 4 |
+          p.gate_stride % 4) == 0u;
+}
+
+DEVICE_FN void load_eight_values(DEVICE(const f32) from, THREAD(f32) values) {
+  const f32x4 low = load4(from);
+  const f32x4 high = load4(from + 4);
+  values[0] = low.x;
+  values[1] = low.y;
+  values[2] = low.z;
+  values[3] = low.w;
+  values[4] = high.x;
+  values[5] = high.y;
+  values[6] = high.z;
+  values[7] = high.w;
+}
+
+/// input_value() of eight values that have what has_eights() says; what is read waits for nothing.
+DEVICE_FN void input_eight(PARAMS(InputParams) p, DEVICE(const f32) x, DEVICE(const f32) norm,
+                           DEVICE(const f32) gate, SHARED(const f32) inverses, u32 first_run,
+                           ValuePlace place, THREAD(f32) values) {
+  f32 norms[LANE_VALUES];
+  f32 gates[LANE_VALUES];
+  load_eight_values(x, values);
+  if (p.norm_run != 0u) {
+    load_eight_values(norm + place.in_run, norms);
+  }
+  if (p.has_gate != 0u) {
+    load_eight_values(gate + (place.group * p.period + p.start + place.in_group), gates);
+  }
+  if (p.norm_run != 0u) {
+    const f32 inverse = inverses[place.run - first_run];
+    UNROLL for (u32 i = 0; i < LANE_VALUES; ++i) {
+      values[i] = values[i] * inverse * norms[i];
     }
-    place = next_place(p, place);
-    magnitude = max_u32(magnitude, bits_of_f32(values[i]) & 0x7fffffffu);
+  }
+  if (p.has_gate != 0u) {
+    UNROLL for (u32 i = 0; i < LANE_VALUES; ++i) {
+      values[i] = values[i] * activate_f32(p.activation, gates[i]);
+    }
+  }
+}
+
+/// Those from value `first` on, zeroes at and behind `end`.
+DEVICE_FN LaneValues lane_values(PARAMS(InputParams) p, DEVICE(const f32) x, DEVICE(const f32) norm,
+                                 DEVICE(const f32) gate, SHARED(const f32) inverses, u32 first_run,
+                                 u32 first, u32 end) {
+  LaneValues values = {{0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}};
+  ValuePlace place = place_of(p, first);
+  if (first < end && has_eights(p)) {
+    input_eight(p, x + first, norm, gate, inverses, first_run, place, values.of);
+  } else if (first < end) {
+    UNROLL for (u32 i = 0; i < LANE_VALUES; ++i) {
+      values.of[i] = input_value(p, x[first + i], norm, gate, inverses, first_run, place);
+      place = next_place(p, place);
+    }
+  }
+  return values;
+}
+
+/// By all lanes, whose values lie one after the other.
+DEVICE_FN LaneCodes lane_codes(PARAMS(InputParams) p, THREAD_REF(const LaneValues) values) {
+  u32 magnitude = 0;
+  UNROLL for (u32 i = 0; i < LANE_VALUES; ++i) {
+    magnitude = max_u32(magnitude, bits_of_f32(values.of[i]) & 0x7fffffffu);
   }
   for (u32 distance = 1; distance < p.block / LANE_VALUES; distance *= 2) {
     magnitude = max_u32(magnitude, shuffle_xor(magnitude, distance));
@@ -180,7 +239,7 @@ DEVICE_FN LaneCodes lane_codes(PARAMS(InputParams) p, DEVICE(const f32) x, DEVIC
   LaneCodes codes = {{0, 0}, 0, scale.scale};
   if (scale.inverse != 0.0f) {  // 0 * NaN is no code
     UNROLL for (u32 i = 0; i < LANE_VALUES; ++i) {
-      const i32 code = code_of(values[i], scale.inverse);
+      const i32 code = code_of(values.of[i], scale.inverse);
       codes.packed[i / 4] |= (u32(code) & 255u) << (8 * (i % 4));
       codes.sum += code;
     }

@@ -55,18 +55,28 @@ class GpuInput {
     auto expected_sums = codes.sums;
     expected_codes.resize(n_values);  // rows that are not there keep their zeroes
     expected_sums.resize(n_sums);
-    for (const KernelId kernel : kernels(KernelId::quantize_input, KernelId::quantize_rows)) {
-      const auto results = run(kernel, {Contents(n_values), poisoned(n_values / params_.block),
-                                        contents(std::vector<std::int16_t>(n_sums))});
+    const auto expect = [&](const std::vector<Contents>& results) {
       EXPECT_EQ(values<std::int8_t>(results[4]), expected_codes);
       expect_bits(results[5], codes.scales);
       EXPECT_EQ(values<std::int16_t>(results[6]), expected_sums);
+    };
+    const std::vector<Contents> places{Contents(n_values), poisoned(n_values / params_.block),
+                                       contents(std::vector<std::int16_t>(n_sums))};
+    expect(run(KernelId::quantize_input, places));
+    if (has_whole_rows()) {
+      expect(run_rows(places, poisoned(1), {params_, 1, 0}));
+      const auto with_floats = run_rows(places, poisoned(n_values), {params_, 1, 1});
+      expect(with_floats);
+      expect_bits(with_floats[7], expected_.data);
     }
   }
 
   void expect_floats() {
-    for (const KernelId kernel : kernels(KernelId::float_input, KernelId::float_rows)) {
-      expect_bits(run(kernel, {poisoned(capacity * params_.n)})[4], expected_.data);
+    const Contents place = poisoned(capacity * params_.n);
+    expect_bits(run(KernelId::float_input, {place})[4], expected_.data);
+    if (has_whole_rows()) {
+      const std::vector<Contents> none(3, poisoned(1));
+      expect_bits(run_rows(none, place, {params_, 0, 1})[7], expected_.data);
     }
   }
 
@@ -84,20 +94,26 @@ class GpuInput {
             .start = static_cast<u32>(pattern.start),
             .width = static_cast<u32>(pattern.width)};
   }
-  /// Those that take the input.
-  [[nodiscard]] std::vector<KernelId> kernels(KernelId any, KernelId rows) const {
-    return params_.norm_run == params_.n ? std::vector{any, rows} : std::vector{any};
-  }
-  std::vector<Contents> run(KernelId kernel, const std::vector<Contents>& results) const {
+  /// Whether input_rows takes the input.
+  [[nodiscard]] bool has_whole_rows() const { return params_.norm_run == params_.n; }
+
+  [[nodiscard]] std::vector<Contents> buffers(const std::vector<Contents>& results) const {
     std::vector<Contents> buffers{counts(0, static_cast<u32>(x_.rows)), contents(x_.data),
                                   norm_.empty() ? no_buffer() : contents(norm_),
                                   gate_.empty() ? no_buffer() : contents(gate_)};
     buffers.insert(buffers.end(), results.begin(), results.end());
-    if (kernel == KernelId::quantize_rows || kernel == KernelId::float_rows) {
-      return run_everywhere(call(kernel, std::move(buffers), params_, {2}, {INPUT_ROWS_THREADS}));
-    }
+    return buffers;
+  }
+  [[nodiscard]] std::vector<Contents> run(KernelId kernel,
+                                          const std::vector<Contents>& results) const {
     const Dim3 grid{(params_.n + INPUT_GROUP_VALUES - 1) / INPUT_GROUP_VALUES, capacity};
-    return run_everywhere(call(kernel, std::move(buffers), params_, grid, {INPUT_THREADS}));
+    return run_everywhere(call(kernel, buffers(results), params_, grid, {INPUT_THREADS}));
+  }
+  [[nodiscard]] std::vector<Contents> run_rows(std::vector<Contents> codes, const Contents& floats,
+                                               const InputRowsParams& params) const {
+    codes.push_back(floats);
+    return run_everywhere(
+        call(KernelId::input_rows, buffers(codes), params, {2}, {INPUT_ROWS_THREADS}));
   }
 
   graph::RandomWeights weights_{1};

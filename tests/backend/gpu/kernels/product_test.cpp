@@ -205,33 +205,40 @@ struct RowsKernel {
   KernelId kernel;
 };
 
+/// Of a matrix of so many rows.
+void expect_rows_of_the_reference(DType type, KernelId kernel, std::int64_t n_in,
+                                  std::int64_t outputs) {
+  SCOPED_TRACE(testing::Message() << quant::name(type) << ", " << n_in << ", " << outputs);
+  constexpr std::int64_t rows = 69;
+  graph::RandomWeights weights(3);
+  const auto weight = weights.add("weight", type, {outputs, n_in});
+  const auto bias = weights.add_uniform("bias", {outputs}, -1, 1);
+  Matrix x = random_matrix(rows, n_in, 4);
+  x.data[static_cast<std::size_t>(n_in) + 5] = std::numeric_limits<float>::infinity();
+  const Matrix residual = random_matrix(rows, outputs, 8);
+  const auto product = run_op(graph::MatMul{weight, bias}, weights.table(), {x}).value();
+  const auto expected = run_op(graph::Add{}, weights.table(), {residual, product}).value();
+  auto params = params_of(x);
+  params.n_out = static_cast<u32>(outputs);
+  params.has_bias = params.has_residual = 1;
+  const Dim3 grid = outputs <= PRODUCT_ROWS_OUTPUTS ? Dim3{6, 1} : Dim3{3, 2};
+  const auto results = run_everywhere(
+      call(kernel,
+           {counts(rows), weights.bytes(weight), contents(x.data), weights.bytes(bias), no_buffer(),
+            contents(residual.data), poisoned(static_cast<std::size_t>((rows + 1) * outputs))},
+           params, grid, {PRODUCT_ROWS_THREADS}));
+  expect_bits(results.back(), expected.data);
+}
+
 // Threadgroups with rows and outputs to spare, and a last pass that is not full.
 TEST(GpuProductRows, GiveTheBitsOfTheReference) {
-  constexpr std::int64_t rows = 69;
-  constexpr std::int64_t outputs = 41;
   for (const auto& [type, kernel] :
        shapes<RowsKernel>({{DType::f16, KernelId::product_rows_f16},
                            {DType::bf16, KernelId::product_rows_bf16},
                            {DType::f32, KernelId::product_rows_f32}})) {
     for (const std::int64_t n_in : shapes<std::int64_t>({8, 128, 200})) {
-      SCOPED_TRACE(testing::Message() << quant::name(type) << ", " << n_in);
-      graph::RandomWeights weights(3);
-      const auto weight = weights.add("weight", type, {outputs, n_in});
-      const auto bias = weights.add_uniform("bias", {outputs}, -1, 1);
-      Matrix x = random_matrix(rows, n_in, 4);
-      x.data[static_cast<std::size_t>(n_in) + 5] = std::numeric_limits<float>::infinity();
-      const Matrix residual = random_matrix(rows, outputs, 8);
-      const auto product = run_op(graph::MatMul{weight, bias}, weights.table(), {x}).value();
-      const auto expected = run_op(graph::Add{}, weights.table(), {residual, product}).value();
-      auto params = params_of(x);
-      params.n_out = static_cast<u32>(outputs);
-      params.has_bias = params.has_residual = 1;
-      const auto results = run_everywhere(call(
-          kernel,
-          {counts(rows), weights.bytes(weight), contents(x.data), weights.bytes(bias), no_buffer(),
-           contents(residual.data), poisoned(static_cast<std::size_t>(rows + 1) * outputs)},
-          params, {3, 2}, {PRODUCT_ROWS_THREADS}));
-      expect_bits(results.back(), expected.data);
+      expect_rows_of_the_reference(type, kernel, n_in, 41);
+      expect_rows_of_the_reference(type, kernel, n_in, 29);
     }
   }
 }
