@@ -183,6 +183,20 @@ TEST(GpuBackend, GivesTheReferenceBitsForMoreStripsOfAnExpertThanThreadsAddUp) {
   EXPECT_EQ(first_difference(expected, actual), "");
 }
 
+TEST(GpuBackend, SelectsNoRowWhereThereIsOne) {
+  const TinyModel model(Family::llama, small(), types({"Q4_K"}));
+  const auto backend = gpu_backend();
+  const auto session =
+      backend->open(model.weights(), {model.kv_cache(DType::f16, 4), model.states(1), {}}).value();
+  const auto kernels = [&](std::int64_t rows) {
+    const auto plan =
+        plan::make_plan(model.record({rows, rows}), model.weights(), backend->plan_options());
+    return session->compile(plan).value()->kernels();
+  };
+  EXPECT_THAT(kernels(1), testing::Not(testing::Contains("gather_rows_f32")));
+  EXPECT_THAT(kernels(2), testing::Contains("gather_rows_f32"));
+}
+
 TEST(GpuBackend, GivesTheReferenceBitsBeyondOneAttentionPartition) {
   const TinySize size{.n_layers = 2,
                       .embed = 24,  // no multiple of any block or vector

@@ -21,13 +21,15 @@
 // before the kernel that writes it has ended.
 #define BUFFER(index, T, name) (T* name, name)
 #define KERNEL(name, max_threads, Params, ...) \
-  KERNEL_THAT(LAUNCH_NEXT_AND_WAIT, name, max_threads, Params, __VA_ARGS__)
+  KERNEL_THAT(LAUNCH_NEXT_AND_WAIT, THREADS_AT_ONCE, name, max_threads, Params, __VA_ARGS__)
 #define EARLY_KERNEL(name, max_threads, Params, ...) \
-  KERNEL_THAT(LAUNCH_NEXT, name, max_threads, Params, __VA_ARGS__)
-#define KERNEL_THAT(begins, name, max_threads, Params, ...)                                       \
+  KERNEL_THAT(LAUNCH_NEXT, THREADS_AT_ONCE, name, max_threads, Params, __VA_ARGS__)
+#define WIDE_EARLY_KERNEL(name, max_threads, Params, ...) \
+  KERNEL_THAT(LAUNCH_NEXT, WIDE_THREADS_AT_ONCE, name, max_threads, Params, __VA_ARGS__)
+#define KERNEL_THAT(begins, at_once, name, max_threads, Params, ...)                              \
   static __device__ __forceinline__ void name##_body(FOR_EACH(DECLARATION_OF, __VA_ARGS__),       \
                                                      const Params& p);                            \
-  extern "C" __global__ void __launch_bounds__(max_threads, THREADS_AT_ONCE / (max_threads))      \
+  extern "C" __global__ void __launch_bounds__(max_threads, at_once / (max_threads))              \
   name(FOR_EACH(DECLARATION_OF, __VA_ARGS__), const __grid_constant__ Params p) {                 \
     begins();                                                                                     \
     name##_body(FOR_EACH(NAME_OF, __VA_ARGS__), p);                                               \

@@ -4,6 +4,7 @@
 // clang-format off
 // Of a multiprocessor, at least: a thread has up to 128 of its 65,536 registers.
 #define THREADS_AT_ONCE 512
+#define WIDE_THREADS_AT_ONCE 320  // up to 168 in threadgroups of 160, 255 in those of 128
 #define BUFFER_DECLARATION(declaration, name) declaration
 #define BUFFER_NAME(declaration, name) name
 #define DECLARATION_OF(buffer) BUFFER_DECLARATION buffer

@@ -10,7 +10,8 @@
 ///             run before the kernel in front of it has ended, until every thread, also one that
 ///             has nothing to do, calls wait_for_kernel_before(): up to there it reads only what no
 ///             kernel of the step writes: weights, counts, positions, tables, what caches have had
-///             since earlier steps
+///             since earlier steps. A WIDE_EARLY_KERNEL's threads may have more registers, and
+///             fewer of them run at once
 /// Numbers     u8 u16 u32 u64, i8 i16 i32 i64, f32; f16 and bf16 are storage: to_f32(), to_f16()
 /// Pointers    DEVICE(T) into buffers, SHARED(T) into the threadgroup's memory, THREAD(T) and
 ///             THREAD_REF(T) to a thread's own variables; const belongs to T; no unary *;

@@ -25,6 +25,7 @@
 #define BUFFER(index, T, name) DEVICE(T) name
 #define KERNEL(name, max_threads, Params, ...) KERNEL_THAT(false, name, max_threads, Params, __VA_ARGS__)
 #define EARLY_KERNEL(name, max_threads, Params, ...) KERNEL_THAT(true, name, max_threads, Params, __VA_ARGS__)
+#define WIDE_EARLY_KERNEL EARLY_KERNEL
 #define KERNEL_THAT(is_early, name, max_threads, Params, ...)                                         \
   static void name##_body(__VA_ARGS__, const Params& p, const emulator::Position& k_position);        \
   extern const emulator::EmulatedKernel name##_emulated;                                              \

@@ -47,6 +47,7 @@ struct bf16 {
       uint k_lane [[thread_index_in_simdgroup]],                              \
       uint k_simdgroup [[simdgroup_index_in_threadgroup]])
 #define EARLY_KERNEL KERNEL
+#define WIDE_EARLY_KERNEL KERNEL
 #define SHARED_ARRAY(T, name, n) threadgroup T name[n]
 
 #define group_barrier()        threadgroup_barrier(mem_flags::mem_threadgroup)

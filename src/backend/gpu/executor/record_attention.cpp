@@ -18,8 +18,10 @@ static_assert(ATTENTION_BLOCK_KEYS == graph::kv_block_tokens);
 
 /// Up to here keys are split: more rows keep the device busy by themselves.
 constexpr u32 max_split_rows = 16;
-/// Of threadgroups that go through tiles of keys or parts, so many for each compute unit.
-constexpr u32 key_groups_per_unit = 3;
+/// Of threadgroups that go through tiles of keys or parts, so many for each compute unit, of which
+/// it runs so many at once.
+constexpr u32 key_groups_per_unit = 4;
+constexpr u32 key_groups_at_once = 2;
 
 AttentionStoreParams store_params(const plan::AttentionBlock& block, const Recorder& recorder) {
   const graph::AttentionParams& attention = block.attention;
@@ -169,21 +171,23 @@ void record_few_rows(const plan::AttentionBlock& block, const plan::Gate* gate,
   const BufferPart scores = recorder.scratch(n_records * ATTENTION_PART_KEYS * 4);
   const BufferPart partials = recorder.scratch(n_records * (params.heads.head_dim + 2) * 4);
   const u32 heads = params.heads.n_kv_heads * n_runs(group, ATTENTION_MAX_HEADS);
-  const u32 most_groups =
-      std::max(key_groups_per_unit * recorder.device().compute_units / (heads * rows), 1u);
+  const u32 compute_units = recorder.device().compute_units;
+  const u32 most_groups = std::max(key_groups_per_unit * compute_units / (heads * rows), 1u);
+  params.attention.groups_at_once = key_groups_at_once * compute_units / (heads * rows);
   const auto at_most = [most_groups](u32 n) { return std::min(n, most_groups); };
 
   std::vector<BufferPart> buffers = head_buffers(block, q, recorder);
   buffers.insert(buffers.end(), {keys, values, scores});
   recorder.dispatch(kernels.scores, std::move(buffers), params,
-                    {at_most(params.attention.n_parts * (ATTENTION_PART_KEYS / 32)), heads, rows},
+                    {heads, rows, at_most(params.attention.n_parts * (ATTENTION_PART_KEYS / 32))},
                     ATTENTION_SCORE_THREADS);
   recorder.barrier();
   const u32 n_slices = static_cast<u32>(ceil_div(params.heads.head_dim, ATTENTION_PART_DIMS));
   recorder.dispatch(kernels.parts,
                     {step.counts, scores, step.positions, step.sequences,
                      recorder.context().tables.part(), values, partials},
-                    params.attention, {at_most(params.attention.n_parts * n_slices), heads, rows},
+                    params.attention,
+                    {heads, rows, at_most(params.attention.n_parts * n_slices * 2)},
                     ATTENTION_PART_THREADS);
   recorder.barrier();
   if (gate != nullptr) {
@@ -193,7 +197,11 @@ void record_few_rows(const plan::AttentionBlock& block, const plan::Gate* gate,
                     {step.counts, partials, step.positions,
                      gate != nullptr ? recorder.value(gate->value) : recorder.absent(),
                      recorder.value(block.output)},
-                    params.attention, {params.heads.n_heads, rows}, ATTENTION_COMBINE_THREADS);
+                    params.attention,
+                    {params.heads.n_heads * static_cast<u32>(ceil_div(params.heads.head_dim,
+                                                                      ATTENTION_COMBINE_THREADS)),
+                     rows},
+                    ATTENTION_COMBINE_THREADS);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 /// one to the next is never written.
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <variant>
 
 #include "backend/gpu/executor/few_experts.h"
@@ -38,6 +40,26 @@ const plan::Projection* projection_of(graph::ValueId value, const plan::Launch* 
                  has_one_reader(value, recorder)
              ? projection
              : nullptr;
+}
+
+/// The projection of what `launch` selects, if that is the only row there is: with that row.
+std::optional<plan::Projection> projection_of_row(const plan::OpLaunch& launch,
+                                                  const plan::Launch* next,
+                                                  const Recorder& recorder) {
+  const auto* projection = next == nullptr ? nullptr : std::get_if<plan::Projection>(next);
+  if (!std::holds_alternative<graph::SelectRows>(launch.op) || projection == nullptr ||
+      projection->input != launch.output || !has_one_reader(launch.output, recorder) ||
+      recorder.rows(launch.inputs.front()) != 1 || recorder.rows(launch.output) != 1) {
+    return std::nullopt;
+  }
+  plan::Projection of_row = *projection;
+  of_row.input = launch.inputs.front();
+  // The plan ends the life of what it selects from here.
+  const auto addresses = recorder.value(of_row.input).addresses();
+  const bool is_in_place = std::ranges::any_of(of_row.parts, [&](const auto& part) {
+    return addresses.overlaps(recorder.value(part.output).addresses());
+  });
+  return is_in_place ? std::nullopt : std::optional(std::move(of_row));
 }
 
 }  // namespace
@@ -86,6 +108,10 @@ Result<std::size_t> record_merged(std::span<const plan::Launch> launches, Record
     if (std::holds_alternative<graph::Router>(launch->op) && gate != nullptr &&
         takes_expert_gate(*launch, *gate, recorder)) {
       record_routed_gate(*launch, *gate, recorder);
+      return 2;
+    }
+    if (const auto of_row = projection_of_row(*launch, next, recorder)) {
+      HEARTH_TRY(record_projection(*of_row, recorder));
       return 2;
     }
     const auto* delta = std::get_if<graph::DeltaRule>(&launch->op);

@@ -22,8 +22,8 @@ namespace hearth::backend::gpu {
 #define ATTENTION_STORE_THREADS 128
 #define ATTENTION_SCORE_THREADS 160
 #define ATTENTION_PART_THREADS 128
-#define ATTENTION_PART_DIMS 64  // that a threadgroup of attention_parts_TYPE takes
-#define ATTENTION_COMBINE_THREADS 256
+#define ATTENTION_PART_DIMS 64        // that a threadgroup of attention_parts_TYPE takes at least
+#define ATTENTION_COMBINE_THREADS 64  // and dimensions
 #define ATTENTION_ROWS_QUERIES 64
 #define ATTENTION_ROWS_THREADS 256
 #define ATTENTION_ROWS_SCORES (ATTENTION_ROWS_QUERIES * ATTENTION_PART_KEYS)
@@ -66,14 +66,14 @@ struct AttentionStoreParams {
 /// `tables`, where q is q_ready unless the row is alone, keys, values, scores f32 [capacity of
 /// rows, n_heads, n_parts * ATTENTION_PART_KEYS]. attention_parts_TYPE: counts, scores, positions,
 /// sequences, tables, values, partials f32 [capacity of rows, n_heads, n_parts, head_dim + 2]:
-/// weighted values, largest score, sum of weights. Grid of both (any number, heads with served =
-/// ATTENTION_MAX_HEADS, capacity of rows); ATTENTION_SCORE_THREADS and ATTENTION_PART_THREADS
-/// threads.
+/// weighted values, largest score, sum of weights. Grid of both (heads with served =
+/// ATTENTION_MAX_HEADS, capacity of rows, any number), so that those with something to do are the
+/// first; ATTENTION_SCORE_THREADS and ATTENTION_PART_THREADS threads.
 ///
 /// attention_combine_f32: buffers: counts, partials, positions, gate, y. With has_gate y is
 /// multiplied by activation(gate[row * gate_stride + head * gate_period + gate_start + i]); gate
-/// may be any small buffer otherwise. Grid (n_heads, capacity of rows); ATTENTION_COMBINE_THREADS
-/// threads.
+/// may be any small buffer otherwise. Grid (n_heads * ceil(head_dim / ATTENTION_COMBINE_THREADS),
+/// capacity of rows); ATTENTION_COMBINE_THREADS threads.
 struct AttentionParams {
   u32 n_heads;
   u32 n_kv_heads;
@@ -85,6 +85,9 @@ struct AttentionParams {
   u32 n_parts;   // of ATTENTION_PART_KEYS keys, which cover the longest context
   u32 is_alone;  // the step has one row: keys and values before it are in the cache, its own are
                  // not
+  // Threadgroups that run at once, for a run of heads of a row, no more than there are; decides how
+  // much of the keys, and of values, a threadgroup takes.
+  u32 groups_at_once;
   // Of attention_combine_f32:
   u32 has_gate;
   u32 activation;  // graph::ActivationKind

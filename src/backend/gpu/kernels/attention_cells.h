@@ -1,6 +1,6 @@
 #pragma once
 /// Queries, keys and values of attention_rows_TYPE, by eights: how a thread brings them, which are
-/// its own, which keys its queries see.
+/// its own, which keys its queries see. Keys of attention_scores_TYPE, too.
 
 #include "backend/gpu/kernels/attention.h"
 #include "backend/gpu/kernels/kv_keys.h"

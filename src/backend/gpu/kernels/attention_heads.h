@@ -61,15 +61,27 @@ DEVICE_FN HeadForm load_form(PARAMS(AttentionStoreParams) p, bool is_query, DEVI
   return form;
 }
 
-/// Norm and rotation of a head by a simdgroup: `raw` [head_dim], whose share of the lane is `head`,
-/// becomes `ready`, an element every `stride` floats, once the lanes have met again.
+/// Partial sum lane % 16 of the squares of a head, whose values behind its end are zero.
+DEVICE_FN f32 head_squares(HeadValues head, u32 lane) {
+  f32 partial = 0.0f;
+  UNROLL for (u32 i = 0; i < HEAD_LANE_VALUES; ++i) {
+    const f32 other = shuffle_xor(head.values[i], N_LANES);
+    const f32 low = lane < N_LANES ? head.values[i] : other;
+    const f32 high = lane < N_LANES ? other : head.values[i];
+    partial = fma_f32(low, low, partial);
+    partial = fma_f32(high, high, partial);
+  }
+  return partial;
+}
+
+/// Norm and rotation of a head by a simdgroup: of `head` the lane has its share; `ready` has an
+/// element every `stride` floats, once the lanes have met again.
 DEVICE_FN void form_head(PARAMS(AttentionStoreParams) p, bool is_query, HeadValues head,
-                         THREAD_REF(const HeadForm) form, SHARED(const f32) raw, SHARED(f32) ready,
-                         u32 stride, u32 lane) {
+                         THREAD_REF(const HeadForm) form, SHARED(f32) ready, u32 stride, u32 lane) {
   const bool has_norm = (is_query ? p.has_q_norm : p.has_k_norm) != 0u;
   f32 inverse = 1.0f;
   if (has_norm) {
-    const f32 square = sum_lanes(add_squares(raw, p.head_dim, lane, 0.0f));
+    const f32 square = sum_lanes(head_squares(head, lane));
     inverse = 1.0f / sqrt_f32(square / f32(p.head_dim) + (is_query ? p.q_eps : p.k_eps));
   }
   UNROLL for (u32 i = 0; i < HEAD_LANE_VALUES; ++i) {

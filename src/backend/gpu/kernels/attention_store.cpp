@@ -15,7 +15,6 @@ namespace hearth::backend::gpu {
                BUFFER(6, const f32, angles), BUFFER(7, const i32, positions),                     \
                BUFFER(8, const i32, sequences), BUFFER(9, const i32, tables),                     \
                BUFFER(10, f32, q_ready), BUFFER(11, Cell, keys), BUFFER(12, Cell, values)) {      \
-    SHARED_ARRAY(f32, raws, STORE_SIMDGROUPS* ATTENTION_MAX_HEAD_DIM);                            \
     SHARED_ARRAY(f32, readies, STORE_SIMDGROUPS* ATTENTION_MAX_HEAD_DIM);                         \
     SHARED_ARRAY(f32, new_values, STORE_SIMDGROUPS* ATTENTION_MAX_HEAD_DIM);                      \
     const u32 row = k_group.y;                                                                    \
@@ -25,7 +24,6 @@ namespace hearth::backend::gpu {
       wait_for_kernel_before();                                                                   \
       return;                                                                                     \
     }                                                                                             \
-    SHARED(f32) raw = raws + k_simdgroup * ATTENTION_MAX_HEAD_DIM;                                \
     SHARED(f32) ready = readies + k_simdgroup * ATTENTION_MAX_HEAD_DIM;                           \
     SHARED(f32) value = new_values + k_simdgroup * ATTENTION_MAX_HEAD_DIM;                        \
     const HeadForm form = load_form(p, is_query, is_query ? q_norm : k_norm,                      \
@@ -37,9 +35,7 @@ namespace hearth::backend::gpu {
     const HeadValues values_of_head =                                                             \
         load_head(is_query ? q + q_start : k + kv_start, p.head_dim, k_lane);                     \
     const HeadValues new_value = load_head(v + kv_start, is_query ? 0u : p.head_dim, k_lane);     \
-    put_head(values_of_head, p.head_dim, k_lane, raw);                                            \
-    simdgroup_barrier();                                                                          \
-    form_head(p, is_query, values_of_head, form, raw, ready, 1, k_lane);                          \
+    form_head(p, is_query, values_of_head, form, ready, 1, k_lane);                               \
     put_head(new_value, p.head_dim, k_lane, value);                                               \
     simdgroup_barrier();                                                                          \
     if (is_query) {                                                                               \

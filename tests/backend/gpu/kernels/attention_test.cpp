@@ -51,6 +51,13 @@ Kernels kernels_of(DType type) {
   return all.at(type);
 }
 
+/// Threadgroups for the keys of a row: the fewer, the more keys and values each takes.
+constexpr u32 some_groups[] = {1, 5, 11, 40};
+
+u32 combined_groups(u32 n_heads, u32 head_dim) {
+  return n_heads * ((head_dim + ATTENTION_COMBINE_THREADS - 1) / ATTENTION_COMBINE_THREADS);
+}
+
 /// Rows with their projections.
 struct Batch {
   graph::OwnedStep step;
@@ -93,7 +100,7 @@ class GpuAttention {
     const bool can_be_alone =
         std::ranges::count(rows_.step.sequences, 0) == 1 && group <= ATTENTION_MAX_HEADS;
     if (can_be_alone) {
-      for (const u32 n_groups : {5u, 1u}) {
+      for (const u32 n_groups : some_groups) {
         expect_bits(few_rows(contents(rows_.q.data), 1, n_groups).y, expected.data);
       }
     }
@@ -103,7 +110,7 @@ class GpuAttention {
       EXPECT_EQ(alone.keys, keys_);
       EXPECT_EQ(alone.values, values_);
     }
-    for (const u32 n_groups : {1u, 5u}) {
+    for (const u32 n_groups : some_groups) {
       expect_bits(few_rows(q, 0, n_groups).y, expected.data);
     }
     for (const std::uint32_t n_threads : {128u, 256u}) {
@@ -301,7 +308,8 @@ class GpuAttention {
     const auto n_rows = static_cast<u32>(rows_.step.positions.size());
     AttentionScoresParams params{store_params(), attention_params()};
     params.attention.is_alone = is_alone;
-    const Dim3 grid{n_groups, head_runs(ATTENTION_MAX_HEADS), n_rows + 1};
+    params.attention.groups_at_once = n_groups - 1;
+    const Dim3 grid{head_runs(ATTENTION_MAX_HEADS), n_rows + 1, n_groups};
     const std::size_t n_records =
         static_cast<std::size_t>(layer_.n_heads) * params.attention.n_parts * (n_rows + 1);
     std::vector<Contents> buffers = head_buffers(rows_, q);
@@ -318,7 +326,9 @@ class GpuAttention {
         call(KernelId::attention_combine_f32,
              {counts(n_rows), in_parts.back(), contents(rows_.step.positions), no_buffer(),
               poisoned((n_rows + 1) * q_floats())},
-             params.attention, {params.heads.n_heads, n_rows + 1}, {ATTENTION_COMBINE_THREADS}));
+             params.attention,
+             {combined_groups(params.heads.n_heads, params.heads.head_dim), n_rows + 1},
+             {ATTENTION_COMBINE_THREADS}));
     return {combined.back(), scored[10], scored[11]};
   }
 
@@ -374,6 +384,15 @@ TEST(GpuAttention, FoldsPartsInTheOrderOfTheReference) {
   }
 }
 
+TEST(GpuAttention, CutsKeysAndValuesByHowManyThereAre) {
+  for (const DType type : shapes({quant::Q8_0::info.dtype, DType::f16})) {
+    SCOPED_TRACE(quant::name(type));
+    GpuAttention({.type = type, .n_heads = 5, .n_kv_heads = 1, .head_dim = 256},
+                 {.first = 700, .second = 520})
+        .expect_reference();
+  }
+}
+
 // Threadgroups that begin and end within a sequence, with rows of both, and with keys that some of
 // their queries see.
 TEST(GpuAttention, GivesTheBitsOfTheReferenceForPrompts) {
@@ -404,7 +423,7 @@ TEST(GpuAttention, GivesARowTheSameBitsAloneAndInAWindowOfGuesses) {
 TEST(GpuAttention, CombinesMorePartsThanThreads) {
   constexpr u32 n_parts = 2 * ATTENTION_COMBINE_THREADS + 40;
   constexpr u32 n_heads = 2;
-  constexpr std::size_t head_dim = 48;
+  constexpr std::size_t head_dim = 80;
   constexpr std::size_t record = head_dim + 2;
   const std::vector<float> partials = random_matrix(n_heads * n_parts, record, 3).data;
   std::vector<float> expected;
@@ -434,7 +453,7 @@ TEST(GpuAttention, CombinesMorePartsThanThreads) {
            {counts(1), contents(partials),
             contents(std::vector<i32>{static_cast<i32>(n_parts * ATTENTION_PART_KEYS) - 1}),
             no_buffer(), poisoned(2 * n_heads * head_dim)},
-           params, {n_heads, 2}, {ATTENTION_COMBINE_THREADS}));
+           params, {combined_groups(n_heads, head_dim), 2}, {ATTENTION_COMBINE_THREADS}));
   expect_bits(results.back(), expected);
 }
 
