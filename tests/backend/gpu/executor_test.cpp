@@ -197,6 +197,36 @@ TEST(GpuBackend, SelectsNoRowWhereThereIsOne) {
   EXPECT_THAT(kernels(2), testing::Contains("gather_rows_f32"));
 }
 
+/// Steps of four rows and of one.
+void expect_reference_bits_of_few(const TinySize& size, std::initializer_list<const char*> names) {
+  const TinyModel model(Family::llama, size, types(names));
+  const std::vector<Tokens> sequences{random_tokens(5, size.vocab, 1)};
+  const auto expected = reference_logits(model, DType::f16, sequences);
+  const auto actual = run_schedule(*gpu_backend(), model, DType::f16, sequences, {.chunk = 4});
+  EXPECT_EQ(first_difference(expected, actual), "");
+}
+
+// One row is too long for strips, and four are too many.
+TEST(GpuBackend, GivesTheReferenceBitsForFewRowsThatAreTooLongForStrips) {
+  TinySize size = small();
+  size.n_layers = 1;
+  size.ffn = 14592;
+  expect_reference_bits_of_few(size, {"Q4_K"});
+}
+
+// Four rows fit with one matrix but not with a pair, or not with any, some of floats; or not even
+// one does with a pair.
+TEST(GpuBackend, GivesTheReferenceBitsForFewRowsThatAreTooManyForStrips) {
+  TinySize size = small();
+  size.n_layers = 1;
+  size.embed = 2560;
+  expect_reference_bits_of_few(size, {"Q4_K"});
+  size.embed = 4352;
+  expect_reference_bits_of_few(size, {"Q6_K", "F32"});
+  size.embed = 7424;
+  expect_reference_bits_of_few(size, {"Q4_K"});
+}
+
 TEST(GpuBackend, GivesTheReferenceBitsBeyondOneAttentionPartition) {
   const TinySize size{.n_layers = 2,
                       .embed = 24,  // no multiple of any block or vector

@@ -27,13 +27,30 @@ bool are_column_rows(u32 rows) {
   return rows >= min_column_rows && rows < min_prompt_rows;
 }
 
+bool has_column_type(graph::WeightId matrix, const Recorder& recorder) {
+  const auto type = strip_type(matrix, recorder);
+  return type == STRIP_Q4_K || type == STRIP_Q5_K || type == STRIP_Q6_K;
+}
+
+bool takes_columns(const MatrixProduct& product, const MatrixInput& input, const Recorder& recorder,
+                   bool is_pair) {
+  const u32 rows = recorder.rows(input.value());
+  const bool are_few_for_strips = rows < min_column_rows && !product.experts &&
+                                  has_column_type(product.weight, recorder) &&
+                                  !fits_strips(product, input, recorder, is_pair);
+  return (are_few_for_strips || prefers_columns(rows, product.weight, recorder)) && !product.bias &&
+         product.gate.kind != PRODUCT_ELEMENT_GATE &&
+         (!product.experts || product.experts->first_row % TILE_ROWS == 0);
+}
+
 u32 strips_of(const MatrixProduct& product) {
   return static_cast<u32>(ceil_div(product.n_out, TILE_ROWS));
 }
 
 /// How simdgroups share the strips of all parts and the columns.
 void share_columns(u32 n_strips, u32 capacity, u32 n_units, bool has_floats, ColumnParams& params) {
-  params.chunk_groups = COLUMN_MAX_GROUPS;
+  params.chunk_groups =
+      std::min<u32>(COLUMN_MAX_GROUPS, static_cast<u32>(ceil_div(capacity, COLUMN_GROUP)));
   while (params.chunk_groups > 1 &&
          n_strips * ceil_div(capacity, COLUMN_GROUP * params.chunk_groups) <
              simdgroups_for_units * n_units) {
@@ -178,21 +195,18 @@ void dispatch_columns(std::span<const MatrixProduct> products, std::size_t n_out
 }  // namespace
 
 bool prefers_columns(u32 rows, graph::WeightId matrix, const Recorder& recorder) {
-  const auto type = strip_type(matrix, recorder);
-  return are_column_rows(rows) && (type == STRIP_Q4_K || type == STRIP_Q5_K || type == STRIP_Q6_K);
+  return are_column_rows(rows) && has_column_type(matrix, recorder);
 }
 
 bool takes_columns(const MatrixProduct& product, const MatrixInput& input,
                    const Recorder& recorder) {
-  return prefers_columns(recorder.rows(input.value()), product.weight, recorder) && !product.bias &&
-         product.gate.kind != PRODUCT_ELEMENT_GATE &&
-         (!product.experts || product.experts->first_row % TILE_ROWS == 0);
+  return takes_columns(product, input, recorder, /*is_pair=*/false);
 }
 
 bool takes_float_columns(const MatrixProduct& product, const MatrixInput& input,
                          const Recorder& recorder) {
   const TensorView& matrix = recorder.host_weight(product.weight).tensor;
-  return are_column_rows(recorder.rows(input.value())) && matrix.dtype == DType::f32 &&
+  return recorder.rows(input.value()) < min_prompt_rows && matrix.dtype == DType::f32 &&
          matrix.shape.back() % column_block == 0 && !product.bias && !product.experts &&
          product.gate.kind != PRODUCT_ELEMENT_GATE;
 }
@@ -202,8 +216,8 @@ bool takes_column_pair(const MatrixProduct& gate, const MatrixProduct& up, const
   const auto type_of = [&recorder](const MatrixProduct& product) {
     return recorder.host_weight(product.weight).tensor.dtype;
   };
-  return type_of(gate) == type_of(up) && takes_columns(gate, input, recorder) &&
-         takes_columns(up, input, recorder) &&
+  return type_of(gate) == type_of(up) && takes_columns(gate, input, recorder, /*is_pair=*/true) &&
+         takes_columns(up, input, recorder, /*is_pair=*/true) &&
          (!gate.experts || recorder.expert_rows(gate.weight) == recorder.expert_rows(up.weight));
 }
 

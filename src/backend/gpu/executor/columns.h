@@ -13,7 +13,8 @@ namespace hearth::backend::gpu {
 [[nodiscard]] bool prefers_columns(std::uint32_t rows, graph::WeightId matrix,
                                    const Recorder& recorder);
 
-/// Whether such a launch takes a product, as one of a pair or for itself.
+/// Whether such a launch takes a product, as one of a pair or for itself. Of fewer rows, too, if
+/// strips have no room for them.
 [[nodiscard]] bool takes_columns(const MatrixProduct& product, const MatrixInput& input,
                                  const Recorder& recorder);
 

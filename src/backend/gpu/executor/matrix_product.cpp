@@ -142,18 +142,23 @@ Result<void> record_gated_products(MatrixProduct gate, MatrixProduct up,
   };
   const bool is_column_pair = takes_column_pair(gate, up, input, recorder);
   if (!is_column_pair && type_of(gate) == type_of(up) && type_of(gate) != DType::f32 &&
-      takes_strips(gate, input, recorder) && takes_strips(up, input, recorder)) {
+      takes_strips(gate, input, recorder, /*is_pair=*/true) &&
+      takes_strips(up, input, recorder, /*is_pair=*/true)) {
     record_strip_pair(gate, up, activation, input, recorder);
     return {};
   }
   if (!is_column_pair) {
     up.gate = {PRODUCT_ELEMENT_GATE, activation, {}};
   }
-  gate.prepare(input, recorder);
-  if (gate.experts) {
-    up.experts->rows = gate.experts->rows;
+  if (is_column_pair && !gate.experts) {  // alone each might take strips
+    input.prepare_columns(/*with_floats=*/false, recorder);
+  } else {
+    gate.prepare(input, recorder);
+    if (gate.experts) {
+      up.experts->rows = gate.experts->rows;
+    }
+    up.prepare(input, recorder);
   }
-  up.prepare(input, recorder);
   recorder.barrier();
   if (is_column_pair) {
     record_column_pair(gate, up, activation, input, recorder);

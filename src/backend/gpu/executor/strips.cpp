@@ -25,19 +25,23 @@ u32 n_in(const MatrixProduct& product, const Recorder& recorder) {
   return static_cast<u32>(recorder.host_weight(product.weight).tensor.shape.back());
 }
 
-/// Rows of the step that a threadgroup can multiply with a matrix of a type, 0 if it cannot.
-u32 rows_that_fit(u32 n, u32 type, bool is_pair) {
+/// Of `step_rows` rows of the step those that a threadgroup can multiply with a matrix of a type, 0
+/// if it cannot.
+u32 rows_that_fit(u32 step_rows, u32 n, u32 type, bool is_pair) {
   const u32 n_blocks = n / block_values;
   const u32 n_units = is_pair ? 2 * n_blocks : n_blocks;
   if (n_blocks > STRIP_MAX_BLOCKS) {
     return 0;
+  }
+  if (step_rows == 1) {
+    return STRIP_IS_SMALL(type) || n_units * ROW_TERMS <= ROW_WORK ? 1 : 0;
   }
   u32 rows = std::min<u32>(STRIP_MAX_ROWS,
                            (STRIP_IS_SMALL(type) ? STRIP_MAX_BLOCKS : STRIP_LOT_BLOCKS) / n_blocks);
   while (rows > 0 && !STRIP_IS_SMALL(type) && STRIP_BLOCK_FLOATS(rows) * n_units > STRIP_WORK) {
     --rows;
   }
-  return rows;
+  return std::min(rows, step_rows);
 }
 
 /// A matrix as the kernel's threadgroups share it.
@@ -109,13 +113,16 @@ void set_common(std::span<const MatrixProduct> products, const MatrixInput& inpu
     params.eps = norm->eps;
   }
   params.group_rows = recorder.rows(input.value());
+  const bool is_row = params.group_rows == 1;
   for (const MatrixProduct& product : products) {
-    params.group_rows = std::min(
-        params.group_rows, rows_that_fit(params.n, *strip_type(product.weight, recorder), is_pair));
+    params.group_rows =
+        std::min(params.group_rows, rows_that_fit(recorder.rows(input.value()), params.n,
+                                                  *strip_type(product.weight, recorder), is_pair));
   }
   const u32 n_units = params.n / block_values * (is_pair ? 2 : 1);
-  params.round_strips = STRIP_WORK / (STRIP_BLOCK_FLOATS(params.group_rows) * n_units);
-  if (params.group_rows == 1) {  // a thread for each result
+  params.round_strips =
+      (is_row ? ROW_WORK : STRIP_WORK) / (STRIP_BLOCK_FLOATS(params.group_rows) * n_units);
+  if (is_row) {  // a thread for each result
     params.round_strips =
         std::min<u32>(params.round_strips, STRIP_THREADS / (STRIP_ROWS * (is_pair ? 2 : 1)));
   }
@@ -212,8 +219,15 @@ std::optional<u32> strip_type(graph::WeightId matrix, const Recorder& recorder) 
   return recorder.is_tiled(matrix) ? tiled_type(type) : std::nullopt;
 }
 
-bool takes_strips(const MatrixProduct& product, const MatrixInput& input,
-                  const Recorder& recorder) {
+bool fits_strips(const MatrixProduct& product, const MatrixInput& input, const Recorder& recorder,
+                 bool is_pair) {
+  const u32 rows = recorder.rows(input.value());
+  return rows_that_fit(rows, n_in(product, recorder), *strip_type(product.weight, recorder),
+                       is_pair) == rows;
+}
+
+bool takes_strips(const MatrixProduct& product, const MatrixInput& input, const Recorder& recorder,
+                  bool is_pair) {
   const u32 n = n_in(product, recorder);
   const auto& tensor = recorder.host_weight(product.weight).tensor;
   return recorder.device().has_integer_tiles && recorder.rows(input.value()) <= max_strip_rows &&
@@ -221,8 +235,8 @@ bool takes_strips(const MatrixProduct& product, const MatrixInput& input,
          strip_type(product.weight, recorder) && n % block_values == 0 &&
          round_up(product.n_out, STRIP_ROWS) * quant::row_bytes(tensor.dtype, n) <=
              std::numeric_limits<u32>::max() &&
-         rows_that_fit(n, *strip_type(product.weight, recorder), /*is_pair=*/true) > 0 &&
-         (tensor.dtype != DType::f32 || n <= STRIP_WORK - 16);
+         rows_that_fit(recorder.rows(input.value()), n, *strip_type(product.weight, recorder),
+                       is_pair) > 0;
 }
 
 bool takes_conv(const MatrixProduct& product, const graph::CausalConv& conv,

@@ -18,9 +18,14 @@ inline constexpr std::uint32_t max_strip_rows = 16;
 [[nodiscard]] std::optional<std::uint32_t> strip_type(graph::WeightId matrix,
                                                       const Recorder& recorder);
 
-/// Whether such a launch takes a product, as one of a pair or for itself.
+/// Whether such a launch takes a product, for itself or as one of a pair.
 [[nodiscard]] bool takes_strips(const MatrixProduct& product, const MatrixInput& input,
-                                const Recorder& recorder);
+                                const Recorder& recorder, bool is_pair = false);
+
+/// Whether threadgroups have room for all rows at once with a matrix that has a strip_type, so that
+/// it is read once.
+[[nodiscard]] bool fits_strips(const MatrixProduct& product, const MatrixInput& input,
+                               const Recorder& recorder, bool is_pair = false);
 
 /// A convolution of what the first of several products gives, on its way out.
 struct StripConv {

@@ -16,6 +16,11 @@ namespace hearth::backend::gpu {
 #define ROW_CHUNK_WORDS (4 * STRIP_FLOAT_ROWS * ROW_CHUNK_CHAIN)
 #define ROW_CHAIN_FOURS 4
 
+/// Values of the input that are multiplied with floats between two barriers more, and from chain to
+/// chain of them: not a multiple of all banks.
+#define ROW_FLOATS 2816
+#define ROW_FLOATS_CHAIN (ROW_FLOATS / 4 + 4)
+
 /// The input at first, then codes and their sums, or two chunks of floats.
 #define ROW_POOL (STRIP_MAX_BLOCKS * (STRIP_BLOCK_WORDS + ROW_SUMS))
 
@@ -132,22 +137,50 @@ DEVICE_FN f32 add_row_chain(SHARED(const f32) weights, SHARED(const f32) x, f32 
   return sum;
 }
 
-/// From chain to chain of the input: not a multiple of all banks.
-DEVICE_FN u32 row_chain(u32 n) {
-  return n / 4 + 4;
+/// The four chains of ROW_FLOATS values of the input from `begin` on, of which the simdgroup has a
+/// block in `input` and reads others.
+DEVICE_FN void store_row_chains(PARAMS(StripParams) p, u32 begin, DEVICE(const f32) x,
+                                DEVICE(const f32) norm, f32 factor, RowValues input, u32 simdgroup,
+                                u32 lane, SHARED(f32) chains) {
+  const u32 end = min_u32(begin + ROW_FLOATS, p.n);
+  for (u32 block = simdgroup; 256 * block < end; block += STRIP_SIMDGROUPS) {
+    if (256 * block >= begin) {
+      const u32 at = 256 * block + LANE_VALUES * lane;
+      RowValues values = input;
+      if (block != simdgroup) {
+        values = load_values(x + at);
+        if (p.has_norm != 0u) {
+          values = normed(values, factor, load_values(norm + at));
+        }
+      }
+      const f32 eight[LANE_VALUES] = {values.low.x,  values.low.y,  values.low.z,  values.low.w,
+                                      values.high.x, values.high.y, values.high.z, values.high.w};
+      UNROLL for (u32 i = 0; i < LANE_VALUES; ++i) {
+        chains[i % 4 * ROW_FLOATS_CHAIN + (at - begin) / 4 + i / 4] = eight[i];
+      }
+    }
+  }
 }
 
-/// Eight rows of floats, whose first chunks wait in `loaded`, times the row that is in `chains`:
-/// lane 4 r + c of the first simdgroup returns chain c of row r. One loop for all chunks, whose
-/// instructions are waited for once.
+/// Eight rows of floats, whose first chunks wait in `loaded`, times a row, as store_row_chains
+/// takes it: lane 4 r + c of the first simdgroup returns chain c of row r. One loop for all chunks,
+/// whose instructions are waited for once.
 DEVICE_FN f32 multiply_row_floats(PARAMS(StripParams) p, DEVICE(const u8) matrix, u32 first_row,
-                                  u32 n_out, SHARED(const f32) chains, SHARED(f32) pool,
-                                  u32 thread_index, THREAD_REF(StripTile) loaded) {
+                                  u32 n_out, DEVICE(const f32) x, DEVICE(const f32) norm,
+                                  f32 factor, RowValues input, SHARED(f32) chains, SHARED(f32) pool,
+                                  u32 simdgroup, u32 lane, THREAD_REF(StripTile) loaded) {
+  const u32 thread_index = 32 * simdgroup + lane;
   store_row_chunk(loaded, thread_index, pool);
   f32 sum = 0.0f;
   KEEP_LOOP for (u32 k = 0; k < p.n; k += ROW_CHUNK) {
     const u32 now = k / ROW_CHUNK % 2 * ROW_CHUNK_WORDS;
     const u32 next = k + ROW_CHUNK;
+    if (k % ROW_FLOATS == 0u) {
+      if (k != 0u) {
+        group_barrier();  // the values before have been added up
+      }
+      store_row_chains(p, k, x, norm, factor, input, simdgroup, lane, chains);
+    }
     group_barrier();  // the chunk is there, the one before has been added up
     if (next < p.n) {
       if (next % (ROW_CHUNKS * ROW_CHUNK) == 0u) {
@@ -157,7 +190,7 @@ DEVICE_FN f32 multiply_row_floats(PARAMS(StripParams) p, DEVICE(const u8) matrix
     }
     if (thread_index < 32u) {
       sum = add_row_chain(pool + (now + thread_index * ROW_CHUNK_CHAIN),
-                          chains + (thread_index % 4 * row_chain(p.n) + k / 4), sum);
+                          chains + (thread_index % 4 * ROW_FLOATS_CHAIN + k % ROW_FLOATS / 4), sum);
     }
   }
   return sum;
@@ -172,23 +205,8 @@ DEVICE_FN void multiply_float_strip(PARAMS(StripParams) p, u32 part, DEVICE(cons
                                     SHARED(f32) pool, u32 simdgroup, u32 lane,
                                     THREAD_REF(StripTile) loaded, DEVICE(f32) y) {
   const u32 n_out = p.n_out[part];
-  for (u32 block = simdgroup; block < p.n / 256; block += STRIP_SIMDGROUPS) {
-    const u32 at = 256 * block + LANE_VALUES * lane;
-    RowValues values = input;
-    if (block != simdgroup) {
-      values = load_values(x + at);
-      if (p.has_norm != 0u) {
-        values = normed(values, factor, load_values(norm + at));
-      }
-    }
-    const f32 eight[LANE_VALUES] = {values.low.x,  values.low.y,  values.low.z,  values.low.w,
-                                    values.high.x, values.high.y, values.high.z, values.high.w};
-    UNROLL for (u32 i = 0; i < LANE_VALUES; ++i) {
-      chains[i % 4 * row_chain(p.n) + at / 4 + i / 4] = eight[i];
-    }
-  }
-  f32 sum = multiply_row_floats(p, weight, strip * STRIP_FLOAT_ROWS, n_out, chains, pool,
-                                32 * simdgroup + lane, loaded);
+  f32 sum = multiply_row_floats(p, weight, strip * STRIP_FLOAT_ROWS, n_out, x, norm, factor, input,
+                                chains, pool, simdgroup, lane, loaded);
   if (simdgroup == 0u) {
     sum = sum + shuffle_xor(sum, 1);
     sum = sum + shuffle_xor(sum, 2);

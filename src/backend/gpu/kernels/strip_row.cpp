@@ -2,7 +2,7 @@
 // its next tile are asked for as those of a tile have been used (kernels/row_tile.h); what tiles
 // say goes to shared memory, where a thread per result adds it up in order of k. Of floats, chunks
 // of eight rows pass through shared memory, where a lane of the first simdgroup has each of the
-// four chains of a row. 30 KiB of shared memory. Bound by the latency of the input for small
+// four chains of a row. 32 KiB of shared memory. Bound by the latency of the input for small
 // matrices, by memory for large ones.
 
 #include "backend/gpu/kernels/row_parts.h"
@@ -46,7 +46,7 @@ EARLY_KERNEL(strip_row, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts)
              BUFFER(11, f32, y2), BUFFER(12, f32, y3), BUFFER(13, const f32, conv_weight),
              BUFFER(14, const i32, positions), BUFFER(15, const i32, state_before),
              BUFFER(16, const i32, state_after), BUFFER(17, f32, rings)) {
-  SHARED_ARRAY(f32, work, STRIP_WORK);
+  SHARED_ARRAY(f32, work, ROW_WORK);
   SHARED_ARRAY(f32, pool, ROW_POOL);
   SHARED_ARRAY(f32, scales, STRIP_MAX_BLOCKS);
   SHARED_ARRAY(f32, inverse, 1);

@@ -44,6 +44,7 @@ namespace hearth::backend::gpu {
 /// Floats of what a tile says of one row: of four numbers for each of 16 results, or eight sums and
 /// as many scales in half the space.
 #define ROW_TERMS 64
+#define ROW_WORK (STRIP_MAX_BLOCKS * ROW_TERMS)  // of strip_row, in place of STRIP_WORK
 #define SMALL_TERMS 192
 #define STRIP_ROW_TERMS(type) (STRIP_IS_SMALL(type) ? SMALL_TERMS : ROW_TERMS)
 
@@ -66,11 +67,11 @@ namespace hearth::backend::gpu {
 ///
 /// Threadgroup g.x takes group_strips of the strips of the first part with g.x < group_end, after
 /// those of the threadgroups before it; of floats that is one. Grid (group_end of the last part,
-/// ceil(capacity / group_rows)). n is a multiple of 256, at most STRIP_WORK - 16 with a matrix of
-/// floats; a matrix has less than 4 GiB. For r = group_rows: r <= STRIP_MAX_ROWS, n / 256 <=
-/// STRIP_MAX_BLOCKS, with blocks of 256 weights n / 256 * r <= STRIP_LOT_BLOCKS and
-/// STRIP_BLOCK_FLOATS(r) times n / 256, twice that for a pair, times round_strips <= STRIP_WORK,
-/// with blocks of 32 n / 256 * r <= STRIP_MAX_BLOCKS.
+/// ceil(capacity / group_rows)). n is a multiple of 256; a matrix has less than 4 GiB. For r =
+/// group_rows: r <= STRIP_MAX_ROWS, n / 256 <= STRIP_MAX_BLOCKS, with blocks of 256 weights n / 256
+/// * r <= STRIP_LOT_BLOCKS and STRIP_BLOCK_FLOATS(r) times n / 256, twice that for a pair, times
+/// round_strips <= STRIP_WORK, for one row ROW_WORK, with blocks of 32 n / 256 * r <=
+/// STRIP_MAX_BLOCKS.
 struct StripParams {
   u32 axis;  // whose rows: 0 of the step, 1 of its logits
   u32 n;
