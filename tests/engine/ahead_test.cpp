@@ -63,11 +63,6 @@ class AheadTest : public testing::TestWithParam<std::string> {
     return answer(**Engine::create(*model_, *backend, {.context = 64}), request);
   }
 
-  static std::vector<TokenId> answer(Engine& engine, const Request& request) {
-    auto stream = engine.submit(request);
-    EXPECT_TRUE(stream.has_value()) << stream.error().message;
-    return drain(*stream);
-  }
   std::int64_t n_submissions() const { return device_->counters().submissions; }
 
   model::GoldenModel golden_;

@@ -21,4 +21,11 @@ inline std::vector<TokenId> drain(TokenStream& stream) {
   }
 }
 
+/// All tokens of a request.
+inline std::vector<TokenId> answer(Engine& engine, const Request& request) {
+  auto stream = engine.submit(request);
+  EXPECT_TRUE(stream.has_value()) << stream.error().message;
+  return drain(*stream);
+}
+
 }  // namespace hearth::engine

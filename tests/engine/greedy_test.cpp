@@ -46,12 +46,6 @@ class GreedyTest : public testing::TestWithParam<std::string> {
     return std::move(*created);
   }
 
-  static std::vector<TokenId> answer(Engine& engine, const Request& request) {
-    auto stream = engine.submit(request);
-    EXPECT_TRUE(stream.has_value()) << stream.error().message;
-    return drain(*stream);
-  }
-
   model::GoldenModel golden_;
   std::unique_ptr<const model::Model> model_;
 };

@@ -37,9 +37,7 @@ class Hybrid : public testing::Test {
   }
 
   std::vector<TokenId> answer(Engine& engine, std::size_t i) const {
-    auto stream = engine.submit(request(i));
-    EXPECT_TRUE(stream.has_value()) << stream.error().message;
-    return drain(*stream);
+    return engine::answer(engine, request(i));
   }
 
   /// Logits of the golden prompt's tokens [first, end) in slot `slot`, run as one chunk.

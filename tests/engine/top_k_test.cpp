@@ -41,12 +41,6 @@ class TopKTest : public testing::Test {
     return std::move(*created);
   }
 
-  static std::vector<TokenId> answer(Engine& engine, const Request& request) {
-    auto stream = engine.submit(request);
-    EXPECT_TRUE(stream.has_value()) << stream.error().message;
-    return drain(*stream);
-  }
-
   model::GoldenModel golden_;
   std::unique_ptr<const model::Model> model_;
 };
