@@ -1,6 +1,5 @@
 #include "graph/ops/argmax.h"
 
-#include "base/fail.h"
 #include "base/largest_value.h"
 #include "graph/builder.h"
 #include "graph/ops/column_value.h"
@@ -9,11 +8,7 @@ namespace hearth::graph {
 
 Result<ValueDesc> Argmax::infer(std::span<const ValueDesc> inputs, const WeightTable&,
                                 std::int64_t) const {
-  if (n_columns < 1 || n_columns > inputs[0].features || n_columns > max_searched_columns) {
-    return fail(ErrorCode::invalid_argument,
-                "argmax: {} of {} columns, expected 1 or more, up to {}", n_columns,
-                inputs[0].features, max_searched_columns);
-  }
+  HEARTH_TRY(expect_searched_columns(name, n_columns, inputs[0].features));
   return ValueDesc{inputs[0].axis, inputs[0].rows, 2};
 }
 

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "base/bytes.h"
+#include "base/result.h"
 
 namespace hearth::graph {
 
@@ -16,7 +18,9 @@ struct ColumnValue {
   [[nodiscard]] std::size_t column() const { return static_cast<std::size_t>(column_number); }
 };
 
-inline constexpr std::int64_t max_searched_columns = std::int64_t{1} << 24;
+/// For shape rules: a row of `features` values has so many columns, and a float tells them apart.
+Result<void> expect_searched_columns(std::string_view op, std::int64_t n_columns,
+                                     std::int64_t features);
 
 /// The result of such an op.
 inline std::span<const ColumnValue> column_values(std::span<const float> result) {

@@ -51,11 +51,7 @@ void take_largest(std::span<const float> values, std::span<ColumnValue> best) {
 
 Result<ValueDesc> TopK::infer(std::span<const ValueDesc> inputs, const WeightTable&,
                               std::int64_t) const {
-  if (n_columns < 1 || n_columns > inputs[0].features || n_columns > max_searched_columns) {
-    return fail(ErrorCode::invalid_argument,
-                "top_k: {} of {} columns, expected 1 or more, up to {}", n_columns,
-                inputs[0].features, max_searched_columns);
-  }
+  HEARTH_TRY(expect_searched_columns(name, n_columns, inputs[0].features));
   if (k < 1 || k > n_columns) {
     return fail(ErrorCode::invalid_argument, "top_k: {} of {} columns, expected 1 to all of them",
                 k, n_columns);
