@@ -79,7 +79,6 @@ u32 share_split_k(u32 n_strips, u32 n_tiles, u32 capacity, u32 n_units, ColumnPa
   params.chunk_groups = has_two ? 2 : 1;
   params.n_chunks = static_cast<u32>(ceil_div(capacity, COLUMN_GROUP * params.chunk_groups));
   params.group_strips = 1;
-  params.simdgroup_strips = 1;
   params.round_units =
       COLUMN_WORK / SPLIT_UNIT_WORDS(params.chunk_groups) / n_simdgroups * n_simdgroups;
   return n_simdgroups;

@@ -5,18 +5,9 @@
 #include "backend/gpu/kernels/expert_rows.h"
 
 #include "backend/gpu/dialect/dialect.h"
+#include "backend/gpu/kernels/lanes.h"
 
 namespace hearth::backend::gpu {
-
-/// The sum of the values of this and all lower lanes.
-DEVICE_FN u32 sum_until(u32 value, u32 lane) {
-  u32 sum = value;
-  for (u32 distance = 1; distance < 32; distance *= 2) {
-    const u32 other = shuffle(sum, lane >= distance ? lane - distance : 0u);
-    sum += lane >= distance ? other : 0u;
-  }
-  return sum;
-}
 
 #define ENTRY_STEPS 8u  // of 32 entries, whose loads do not wait for each other
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Sums in the order of base/lanes.h. Lanes j and j + 16 of a simdgroup both hold partial sum j, so
-/// that all 32 end up with the result.
+/// Sums over lanes; of floats in the order of base/lanes.h: lanes j and j + 16 of a simdgroup both
+/// hold partial sum j, so that all 32 end up with the result.
 
 #include "backend/gpu/dialect/dialect.h"
 
@@ -14,6 +14,16 @@ DEVICE_FN f32 sum_lanes(f32 partial) {
   partial += shuffle_xor(partial, 4);
   partial += shuffle_xor(partial, 2);
   return partial + shuffle_xor(partial, 1);
+}
+
+/// The sum of the values of this and all lower lanes.
+DEVICE_FN u32 sum_until(u32 value, u32 lane) {
+  u32 sum = value;
+  for (u32 distance = 1; distance < 32; distance *= 2) {
+    const u32 other = shuffle(sum, lane >= distance ? lane - distance : 0u);
+    sum += lane >= distance ? other : 0u;
+  }
+  return sum;
 }
 
 #define SQUARES_STEPS 8  // whose loads do not wait for each other

@@ -4,6 +4,7 @@
 #include "backend/gpu/kernels/top_k.h"
 
 #include "backend/gpu/dialect/dialect.h"
+#include "backend/gpu/kernels/lanes.h"
 
 namespace hearth::backend::gpu {
 
@@ -25,11 +26,7 @@ DEVICE_FN u32 top_k_key(f32 value) {
 
 /// The sum of `value` over lower threads. `sums` is a word for each simdgroup.
 DEVICE_FN u32 sum_of_lower_threads(u32 value, SHARED(u32) sums, u32 lane, u32 simdgroup) {
-  u32 up_to_here = value;
-  for (u32 distance = 1; distance < 32; distance *= 2) {
-    const u32 below = shuffle(up_to_here, lane >= distance ? lane - distance : lane);
-    up_to_here += lane >= distance ? below : 0;
-  }
+  const u32 up_to_here = sum_until(value, lane);
   if (lane == 31) {
     sums[simdgroup] = up_to_here;
   }

@@ -125,7 +125,6 @@ class GpuColumns : public testing::TestWithParam<WeightType> {
     constexpr std::ptrdiff_t entries = 5;  // and tiles
     buffers.erase(buffers.begin() + entries, buffers.begin() + entries + 2);
     params.group_strips = 1;
-    params.simdgroup_strips = 1;
     for (const u32 n_simdgroups : shapes<u32>({8, 4})) {
       const u32 n_rounds = n_simdgroups == 8 ? 1 : 2;  // or more, with longer rows
       params.round_units = COLUMN_WORK / SPLIT_UNIT_WORDS(params.chunk_groups) / n_simdgroups /
