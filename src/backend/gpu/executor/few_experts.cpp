@@ -52,6 +52,21 @@ u32 strips_for_each_group(u32 n_strips, u32 n_experts, u32 n_units, u32 type,
                          std::min<u32>(EXPERT_MAX_UNITS(type) / n_units, EXPERT_MAX_STRIPS));
 }
 
+/// The kernel for the type of a matrix.
+KernelId kernel_for_type(std::string_view prefix, graph::WeightId weight,
+                         const Recorder& recorder) {
+  const auto& [name, tensor, is_mapped] = recorder.host_weight(weight);
+  return kernel_for(prefix, tensor.dtype, name).value();
+}
+
+/// The kernel for the type of gate, which chooses among few, or that for all.
+KernelId gate_kernel(const ExpertGateParams& params, graph::WeightId gate,
+                     const Recorder& recorder) {
+  return params.n_experts <= GATE_TYPE_MAX_EXPERTS && params.n_used <= GATE_TYPE_MAX_USED
+             ? kernel_for_type("expert_gate_", gate, recorder)
+             : KernelId::expert_gate;
+}
+
 }  // namespace
 
 bool takes_expert_gate(const plan::OpLaunch& router, const plan::ExpertGate& gate,
@@ -86,7 +101,7 @@ void record_routed_gate(const plan::OpLaunch& router, const plan::ExpertGate& ga
       strips_for_each_group(n_strips, params.n_used * recorder.rows(gate.input),
                             2 * params.n / static_cast<u32>(block_values), params.type, recorder);
   recorder.dispatch(
-      KernelId::expert_gate,
+      gate_kernel(params, gate.gate.weight, recorder),
       {recorder.step().counts, recorder.value(gate.input),
        gate.norm ? recorder.weight(gate.norm->weight) : recorder.absent(),
        recorder.value(router.inputs.front()), recorder.weight(gate.gate.weight),
@@ -141,7 +156,9 @@ void record_expert_down(const plan::ExpertDown& down, const plan::Projection* sh
     shared_weight = recorder.weight(id);
   }
   recorder.dispatch(
-      KernelId::expert_down,
+      shared == nullptr || params.shared_type == params.type
+          ? kernel_for_type("expert_down_", down.down.weight, recorder)
+          : KernelId::expert_down,
       {recorder.step().counts, recorder.value(down.input), recorder.value(down.routing),
        down.residual ? recorder.value(*down.residual) : recorder.absent(),
        recorder.weight(down.down.weight), std::move(shared_x), std::move(shared_gate),

@@ -62,7 +62,21 @@
   X(embed_q6_k)               \
   X(embed_q8_0)               \
   X(expert_down)              \
+  X(expert_down_iq4_nl)       \
+  X(expert_down_mxfp4)        \
+  X(expert_down_q4_0)         \
+  X(expert_down_q4_k)         \
+  X(expert_down_q5_k)         \
+  X(expert_down_q6_k)         \
+  X(expert_down_q8_0)         \
   X(expert_gate)              \
+  X(expert_gate_iq4_nl)       \
+  X(expert_gate_mxfp4)        \
+  X(expert_gate_q4_0)         \
+  X(expert_gate_q4_k)         \
+  X(expert_gate_q5_k)         \
+  X(expert_gate_q6_k)         \
+  X(expert_gate_q8_0)         \
   X(expert_rows)              \
   X(expert_sum_f32)           \
   X(float_input)              \

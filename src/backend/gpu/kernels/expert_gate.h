@@ -10,6 +10,9 @@ namespace hearth::backend::gpu {
 
 #define EXPERT_MAX_IN 4096  // values of a row
 #define GATE_MAX_EXPERTS 512
+// Kernels for one type choose among fewer.
+#define GATE_TYPE_MAX_EXPERTS 256
+#define GATE_TYPE_MAX_USED 8
 /// Floats of x at first, then of what tiles say.
 #define EXPERT_WORK (EXPERT_MAX_IN / 256 * 2 * SMALL_TERMS)
 /// Strips of a threadgroup, times 2 n / 256, at most.

@@ -232,6 +232,39 @@ DEVICE_FN u32 keys_before(SHARED(const u32) keys, u32 n, u32 key, u32 place) {
   return count;
 }
 
+/// The first CHOICE_USED of a simdgroup's experts, given all exponentials as choice_sum() takes
+/// them: their keys and numbers. `keys` is for all experts.
+DEVICE_FN void choose_of_group(SHARED(const f32) exponentials, u32 n, u32 simdgroup, u32 lane,
+                               SHARED(u32) keys, SHARED(u32) first_keys,
+                               SHARED(u32) first_experts) {
+  const u32 expert = CHOICE_GROUP * simdgroup + lane;
+  const u32 key = choice_key(exponentials[expert], choice_sum(exponentials, n, lane), expert, n);
+  keys[expert] = key;
+  simdgroup_barrier();
+  const u32 rank = keys_before(keys + CHOICE_GROUP * simdgroup, CHOICE_GROUP, key, lane);
+  if (rank < CHOICE_USED) {
+    first_keys[CHOICE_USED * simdgroup + rank] = key;
+    first_experts[CHOICE_USED * simdgroup + rank] = expert;
+  }
+}
+
+/// Of those of all simdgroups the first n_used, in order, and their probabilities: by four threads
+/// for each, of which there are CHOICE_GROUPS simdgroups.
+DEVICE_FN void choose_of_first(SHARED(const u32) first_keys, SHARED(const u32) first_experts,
+                               u32 n_used, u32 thread_index, SHARED(u32) chosen,
+                               SHARED(f32) probabilities) {
+  const u32 place = thread_index / 4;
+  const u32 part = thread_index % 4 * (CHOICE_KEYS / 4);
+  const u32 key = first_keys[place];
+  u32 rank = keys_before(first_keys + part, CHOICE_KEYS / 4, key, place < part ? 0u : place - part);
+  rank += shuffle_xor(rank, 1);
+  rank += shuffle_xor(rank, 2);
+  if (part == 0u && rank < n_used) {
+    chosen[rank] = first_experts[place];
+    probabilities[rank] = f32_of_bits(key - 1u);
+  }
+}
+
 /// The row that a router gives.
 DEVICE_FN void write_routing(SHARED(const f32) values, SHARED(const u32) chosen, u32 n_used,
                              u32 thread_index, u32 n_threads, DEVICE(f32) routing) {

@@ -65,7 +65,7 @@ TEST_P(GpuExpertDown, AddsTheChosenExpertsThenTheResidualThenTheSharedOne) {
   const Matrix shared_said = op(graph::Mul{}, {op(graph::MatMul{shared, {}}, {gated}), share});
   const Matrix with_shared = op(graph::Add{}, {with_residual, shared_said});
 
-  const auto run = [&](bool has_residual, bool has_shared) {
+  const auto run = [&](KernelId kernel, bool has_residual, bool has_shared) {
     const ExpertDownParams params{.n = n,
                                   .n_out = n_out,
                                   .n_used = n_used,
@@ -77,7 +77,7 @@ TEST_P(GpuExpertDown, AddsTheChosenExpertsThenTheResidualThenTheSharedOne) {
                                   .shared_type = strip_number(GetParam().shared),
                                   .activation = static_cast<u32>(ActivationKind::silu),
                                   .row_activation = static_cast<u32>(ActivationKind::sigmoid)};
-    return run_everywhere(call(KernelId::expert_down,
+    return run_everywhere(call(kernel,
                                {counts(n_rows), contents(x.data), contents(routing.data),
                                 contents(residual.data), tiles(down), contents(shared_x.data),
                                 contents(shared_gate.data), contents(row_gate.data), tiles(shared),
@@ -85,13 +85,20 @@ TEST_P(GpuExpertDown, AddsTheChosenExpertsThenTheResidualThenTheSharedOne) {
                                params, {3, n_rows + 1}, {DOWN_THREADS}))
         .back();
   };
-  expect_bits(run(false, false), sum.data);
-  expect_bits(run(true, false), with_residual.data);
-  expect_bits(run(true, true), with_shared.data);
+  const KernelId for_type = kernel_for_type("expert_down_", GetParam().experts);
+  for (const KernelId kernel : {KernelId::expert_down, for_type}) {
+    expect_bits(run(kernel, false, false), sum.data);
+    expect_bits(run(kernel, true, false), with_residual.data);
+    if (kernel == KernelId::expert_down || GetParam().experts == GetParam().shared) {
+      expect_bits(run(kernel, true, true), with_shared.data);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, GpuExpertDown,
                          testing::Values(DownTypes{"Q4_K", "Q6_K"}, DownTypes{"Q6_K", "Q5_K"},
+                                         DownTypes{"Q4_K", "Q4_K"}, DownTypes{"Q5_K", "Q5_K"},
+                                         DownTypes{"Q6_K", "Q6_K"}, DownTypes{"IQ4_NL", "IQ4_NL"},
                                          DownTypes{"Q8_0", "Q8_0"}, DownTypes{"Q4_K", "Q8_0"},
                                          DownTypes{"Q4_0", "Q6_K"}, DownTypes{"MXFP4", "Q8_0"}),
                          [](const auto& tested) {

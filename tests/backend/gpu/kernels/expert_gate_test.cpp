@@ -23,6 +23,15 @@ constexpr std::int64_t n_out = 37;
 constexpr std::int64_t first_up = 48;  // row of an expert: a whole number of strips
 constexpr float eps = 1e-5f;
 
+/// The kernel for all types, and that for the matrices' own if it chooses among so few.
+std::vector<KernelId> gate_kernels(std::string_view type, const ExpertGateParams& params) {
+  std::vector<KernelId> kernels{KernelId::expert_gate};
+  if (params.n_experts <= GATE_TYPE_MAX_EXPERTS && params.n_used <= GATE_TYPE_MAX_USED) {
+    kernels.push_back(kernel_for_type("expert_gate_", type));
+  }
+  return kernels;
+}
+
 struct GateType {
   std::string_view name;
   std::int64_t n_in;
@@ -66,13 +75,15 @@ TEST_P(GpuExpertGateTypes, ChoosesExpertsAndMultipliesTheirGateAndUp) {
                                   .activation = static_cast<u32>(ActivationKind::silu),
                                   .group_strips = 2};
     const Contents tiles = tiled(weights_.table()[graph::index(both)].tensor);
-    const auto results = run_everywhere(
-        call(KernelId::expert_gate,
-             {counts(n_rows), contents(x.data), weights_.bytes(norm), contents(logits.data), tiles,
-              tiles, poisoned((n_rows + 1) * 2 * n_used), poisoned((n_rows + 1) * n_used * n_out)},
-             params, {2, n_used, n_rows + 1}, {STRIP_THREADS}));
-    expect_bits(results[6], routing.data);
-    expect_bits(results[7], expected.data);
+    for (const KernelId kernel : gate_kernels(type, params)) {
+      const auto results = run_everywhere(call(
+          kernel,
+          {counts(n_rows), contents(x.data), weights_.bytes(norm), contents(logits.data), tiles,
+           tiles, poisoned((n_rows + 1) * 2 * n_used), poisoned((n_rows + 1) * n_used * n_out)},
+          params, {2, n_used, n_rows + 1}, {STRIP_THREADS}));
+      expect_bits(results[6], routing.data);
+      expect_bits(results[7], expected.data);
+    }
   }
 }
 
@@ -110,14 +121,16 @@ void expect_choice(const Matrix& logits, std::int64_t used) {
                                 .group_strips = 1};
   const Contents tiles = tiled(weights.table()[graph::index(matrix)].tensor);
   const auto n_chosen = static_cast<std::size_t>(logits.rows * used);
-  const auto results = run_everywhere(
-      call(KernelId::expert_gate,
-           {counts(static_cast<u32>(logits.rows)), contents(x.data), contents(x.data),
-            contents(logits.data), tiles, tiles, poisoned(2 * n_chosen),
-            poisoned(n_chosen * static_cast<std::size_t>(rows_of_expert))},
-           params, {1, static_cast<u32>(used), static_cast<u32>(logits.rows)}, {STRIP_THREADS}));
-  expect_bits(results[6], routing.data);
-  expect_bits(results[7], expected.data);
+  for (const KernelId kernel : gate_kernels("Q4_K", params)) {
+    const auto results = run_everywhere(
+        call(kernel,
+             {counts(static_cast<u32>(logits.rows)), contents(x.data), contents(x.data),
+              contents(logits.data), tiles, tiles, poisoned(2 * n_chosen),
+              poisoned(n_chosen * static_cast<std::size_t>(rows_of_expert))},
+             params, {1, static_cast<u32>(used), static_cast<u32>(logits.rows)}, {STRIP_THREADS}));
+    expect_bits(results[6], routing.data);
+    expect_bits(results[7], expected.data);
+  }
 }
 
 TEST(GpuExpertGate, ChoosesAmongManyExperts) {

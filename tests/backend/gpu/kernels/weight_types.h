@@ -103,6 +103,14 @@ inline u32 strip_number(std::string_view type) {
   return found == tiled_type_names.end() ? STRIP_F32 : found->number;
 }
 
+/// The kernel of a family that is made for a type.
+inline KernelId kernel_for_type(std::string name, std::string_view type) {
+  std::ranges::transform(type, std::back_inserter(name), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return find_kernel(name).value();
+}
+
 inline std::string name_of_type(const testing::TestParamInfo<WeightType>& info) {
   return std::string(info.param.name);
 }
