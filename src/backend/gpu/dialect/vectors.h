@@ -36,6 +36,15 @@ DEVICE_FN f32 dot4(f32x4 a, f32x4 b, f32 sum) {
   return fma_f32(a.w, b.w, fma_f32(a.z, b.z, fma_f32(a.y, b.y, fma_f32(a.x, b.x, sum))));
 }
 
+/// One branch for all four, which then do not wait for each other.
+DEVICE_FN f32x4 activate4(u32 kind, f32x4 x) {
+  if (kind == 0u) {
+    return make4(silu_f32(x.x), silu_f32(x.y), silu_f32(x.z), silu_f32(x.w));
+  }
+  return make4(activate_f32(kind, x.x), activate_f32(kind, x.y), activate_f32(kind, x.z),
+               activate_f32(kind, x.w));
+}
+
 DEVICE_FN f32 sum4(f32x4 a) {
   return (a.x + a.y) + (a.z + a.w);
 }

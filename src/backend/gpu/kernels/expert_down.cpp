@@ -60,15 +60,6 @@ DEVICE_FN DownInput load_down_input(PARAMS(ExpertDownParams) p, DownTile at, u32
   return input;
 }
 
-/// One branch for all four, which then do not wait for each other.
-DEVICE_FN f32x4 activate4(u32 kind, f32x4 x) {
-  if (kind == 0u) {
-    return make4(silu_f32(x.x), silu_f32(x.y), silu_f32(x.z), silu_f32(x.w));
-  }
-  return make4(activate_f32(kind, x.x), activate_f32(kind, x.y), activate_f32(kind, x.z),
-               activate_f32(kind, x.w));
-}
-
 /// The values times their gate: low, then high, by the same instructions.
 DEVICE_FN RowValues gated(u32 activation, DownInput input) {
   f32x4 low = input.values.low;

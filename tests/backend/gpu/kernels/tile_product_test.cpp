@@ -114,45 +114,50 @@ TEST_P(GpuTileProduct, MultipliesTheLargestSumsExactly) {
   }
 }
 
+// Outputs in fours, of which the last tile has some, and a number of which nothing is a multiple.
 TEST_P(GpuTileProduct, AddsBiasThenGatesByRowThenAddsTheResidual) {
   constexpr std::int64_t n_rows = 19;
-  constexpr std::int64_t n_out = 37;
-  graph::RandomWeights weights(3);
-  const auto weight = weights.add("weight", dtype(), {n_out, 256});
-  const auto bias = weights.add_uniform("bias", {n_out}, -1, 1);
-  const Matrix x = random_matrix(n_rows, 256, 4);
-  const Matrix gate = random_matrix(n_rows, 1, 7);
-  const Matrix residual = random_matrix(n_rows, n_out, 8);
-  const auto product = run_op(graph::MatMul{weight, bias}, weights.table(), {x}).value();
-  const auto factor =
-      run_op(graph::Activation{ActivationKind::sigmoid}, weights.table(), {gate}).value();
-  const auto gated = run_op(graph::Mul{}, weights.table(), {product, factor}).value();
-  const auto expected = run_op(graph::Add{}, weights.table(), {residual, gated}).value();
+  for (const std::int64_t n_out : shapes<std::int64_t>({20, 37})) {
+    graph::RandomWeights weights(3);
+    const auto weight = weights.add("weight", dtype(), {n_out, 256});
+    const auto bias = weights.add_uniform("bias", {n_out}, -1, 1);
+    const Matrix x = random_matrix(n_rows, 256, 4);
+    const Matrix gate = random_matrix(n_rows, 1, 7);
+    const Matrix residual = random_matrix(n_rows, n_out, 8);
+    const auto product = run_op(graph::MatMul{weight, bias}, weights.table(), {x}).value();
+    const auto factor =
+        run_op(graph::Activation{ActivationKind::sigmoid}, weights.table(), {gate}).value();
+    const auto gated = run_op(graph::Mul{}, weights.table(), {product, factor}).value();
+    const auto expected = run_op(graph::Add{}, weights.table(), {residual, gated}).value();
 
-  auto params = params_of(256, n_out);
-  params.has_bias = params.has_residual = 1;
-  params.gate = PRODUCT_ROW_GATE;
-  params.activation = static_cast<u32>(ActivationKind::sigmoid);
-  const Operands operands{
-      .bias = values<float>(weights.bytes(bias)), .gate = gate.data, .residual = residual.data};
-  expect_bits(run(params, tensor(weights, weight), x, operands, n_rows, n_rows), expected.data);
+    auto params = params_of(256, n_out);
+    params.has_bias = params.has_residual = 1;
+    params.gate = PRODUCT_ROW_GATE;
+    params.activation = static_cast<u32>(ActivationKind::sigmoid);
+    const Operands operands{
+        .bias = values<float>(weights.bytes(bias)), .gate = gate.data, .residual = residual.data};
+    expect_bits(run(params, tensor(weights, weight), x, operands, n_rows, n_rows), expected.data);
+  }
 }
 
 TEST_P(GpuTileProduct, MultipliesWithTheChosenExperts) {
   constexpr std::int64_t n_rows = 66;
-  constexpr std::int64_t n_out = 21;
   constexpr std::int64_t first_up = 32;  // row of an expert: a whole number of strips
-  graph::RandomWeights weights(3);
-  const auto weight = weights.add("experts", dtype(), {n_test_experts, first_up + n_out, 256});
   const Matrix routing = some_routing(n_rows);
   Operands operands;
   ExpertGroups groups = groups_of(routing, TILE_PRODUCT_COLUMNS);
   operands.entries = std::move(groups.entries);
   operands.tiles = std::move(groups.tiles);
-  for (const std::int64_t n_inputs : shapes<std::int64_t>({1, n_test_used})) {
+  struct Size {
+    std::int64_t n_out, n_inputs;
+  };
+  for (const auto& [n_out, n_inputs] : shapes<Size>({{21, 1}, {20, n_test_used}})) {
+    graph::RandomWeights weights(3);
+    const auto weight = weights.add("experts", dtype(), {n_test_experts, first_up + n_out, 256});
     const Matrix x = random_matrix(n_rows, 256 * n_inputs, 4);
-    const auto product = [&](std::int64_t first_row) {
-      return run_op(graph::ExpertMatMul{weight, first_row, n_out}, weights.table(), {x, routing})
+    const auto product = [&, n_outputs = n_out](std::int64_t first_row) {
+      return run_op(graph::ExpertMatMul{weight, first_row, n_outputs}, weights.table(),
+                    {x, routing})
           .value();
     };
     const Matrix gate = product(0);
