@@ -116,6 +116,14 @@ DEVICE_FN f32x4 load4(const f32* from) {
 DEVICE_FN u32x4 load4(const u32* from) {
   return *reinterpret_cast<const uint4*>(from);
 }
+/// Not into the multiprocessor's own cache.
+DEVICE_FN u32x4 load4_once(const u32* from) {
+  u32x4 to;
+  asm("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(to.x), "=r"(to.y), "=r"(to.z), "=r"(to.w)
+      : "l"(from));
+  return to;
+}
 DEVICE_FN u32x2 load2(const u32* from) {
   return *reinterpret_cast<const uint2*>(from);
 }
@@ -211,6 +219,12 @@ DEVICE_FN void add_tile_product_i8(i32* sums, u32x4 a, u32 b_low, u32 b_high, u3
       "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
       : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b_low), "r"(b_high));
+}
+DEVICE_FN void tile_product_i8(i32* sums, u32x4 a, u32 b_low, u32 b_high, u32 /*lane*/) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
+      : "=r"(sums[0]), "=r"(sums[1]), "=r"(sums[2]), "=r"(sums[3])
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b_low), "r"(b_high), "r"(0));
 }
 
 }  // namespace hearth::backend::gpu

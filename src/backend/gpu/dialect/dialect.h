@@ -22,7 +22,8 @@
 /// Memory      SHARED_ARRAY(T, name, n) at the top of a kernel; 32 KiB in all, undefined at first
 /// Vectors     f32x4 and u32x4 (.x .y .z .w), load4(), store4() at multiples of 16 bytes; u32x2
 ///             and load2() at multiples of 8; words(), halfwords() and floats() of aligned bytes;
-///             bytes_of() cells in a buffer
+///             bytes_of() cells in a buffer; load4_once() of a buffer's words that will hardly be
+///             read again
 /// Prefetch    prefetch(address): the bytes around it will be read soon; by devices that can
 /// Barriers    group_barrier() orders shared memory, group_barrier_device() device memory too,
 /// within
@@ -36,8 +37,9 @@
 ///             [16, 8] += a [16, 32] of unsigned or signed bytes times b [32, 8] of signed ones.
 ///             Lane 4 g + q has of a the bytes 4q ... of rows g (.x) and g + 8 (.y), and 16 + 4q
 ///             ... (.z, .w); of b's column g the bytes 4q ... and 16 + 4q ...; of the sums columns
-///             2q and 2q + 1 of rows g and g + 8. add_half_tile_product_u8(sums, a_row, a_row8, b,
-///             lane): of a [16, 16] and b [16, 8] the words .x, .y and b_low
+///             2q and 2q + 1 of rows g and g + 8. tile_product_u8/i8: from zero on.
+///             add_half_tile_product_u8(sums, a_row, a_row8, b, lane): of a [16, 16] and b [16, 8]
+///             the words .x, .y and b_low
 /// Loops       UNROLL in front of a loop with a constant count; KEEP_LOOP in front of one that is
 ///             to stay as short as it is, since code that runs once waits for its instructions
 

@@ -136,6 +136,9 @@ template <emulator::AddressSpace space>
 u32x4 load4(emulator::CheckedPointer<u32, space> from, SITE) {
   return from.template load<u32x4>(where);
 }
+DEVICE_FN u32x4 load4_once(DEVICE(const u32) from, SITE) {
+  return load4(from, where);
+}
 template <emulator::AddressSpace space>
 u32x2 load2(emulator::CheckedPointer<const u32, space> from, SITE) {
   return from.template load<u32x2>(where);
@@ -333,6 +336,11 @@ DEVICE_FN void add_half_tile_product_u8(THREAD(i32) sums, u32 a_row, u32 a_row8,
 }
 DEVICE_FN void add_tile_product_i8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 /*lane*/,
                                    SITE) {
+  emulator::add_tile_product<true>(sums, a, b_low, b_high, where);
+}
+DEVICE_FN void tile_product_i8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 /*lane*/,
+                               SITE) {
+  std::fill_n(sums, 4, 0);
   emulator::add_tile_product<true>(sums, a, b_low, b_high, where);
 }
 

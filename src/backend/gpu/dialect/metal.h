@@ -124,6 +124,9 @@ DEVICE_FN u32x4 load4(DEVICE(const u32) from) {
 DEVICE_FN u32x4 load4(SHARED(const u32) from) {
   return *(SHARED(const u32x4))from;
 }
+DEVICE_FN u32x4 load4_once(DEVICE(const u32) from) {
+  return load4(from);
+}
 DEVICE_FN u32x2 load2(DEVICE(const u32) from) {
   return *(DEVICE(const u32x2))from;
 }
@@ -242,4 +245,10 @@ DEVICE_FN void add_half_tile_product_u8(THREAD(i32) sums, u32 a_row, u32 a_row8,
 }
 DEVICE_FN void add_tile_product_i8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 lane) {
   add_tile_product(sums, a, b_low, b_high, true, lane);
+}
+DEVICE_FN void tile_product_i8(THREAD(i32) sums, u32x4 a, u32 b_low, u32 b_high, u32 lane) {
+  UNROLL for (u32 i = 0; i < 4; ++i) {
+    sums[i] = 0;
+  }
+  add_tile_product_i8(sums, a, b_low, b_high, lane);
 }

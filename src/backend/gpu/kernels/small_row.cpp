@@ -1,9 +1,9 @@
 // For one row of the step and matrices of types with blocks of 32 weights. Of each matrix a
 // threadgroup has few strips or many. Of few, a simdgroup has one tile at a time; what tiles say
 // goes to shared memory, where a thread per result adds it up in order of k. Of many, a simdgroup
-// has strips of its own, two tiles on their way, and goes on with chains in registers, so that
-// nobody waits for others. Strips of floats as in strip_row. 30 KiB of shared memory. Bound as
-// strip_row.
+// has strips of its own and goes on with chains in registers, so that nobody waits for others.
+// Parts of its next tile are asked for as those of a tile have been used. Strips of floats as in
+// strip_row. 30 KiB of shared memory. Bound as strip_row.
 
 #include "backend/gpu/kernels/row_parts.h"
 #include "backend/gpu/kernels/small_strips.h"
@@ -47,17 +47,6 @@ DEVICE_FN f32 small_row(u32 type, THREAD_REF(const StripGroup) group, StripMatri
   return sum;
 }
 
-/// A tile, and the scales of the lane's row.
-struct OwnTile {
-  StripTile codes;
-  u32x4 scales;
-};
-
-DEVICE_FN void load_own_tile(u32 type, DEVICE(const u8) from, u32 lane, THREAD_REF(OwnTile) to) {
-  small_tile_load(type, from, lane, to.codes);
-  to.scales = load_own_scales(type, from, lane);
-}
-
 EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts),
              BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, row_gate),
              BUFFER(4, const f32, residual), BUFFER(5, const u8, weight0),
@@ -93,14 +82,17 @@ EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, c
     item.strip = group.begin + k_simdgroup;
     item.unit = 0;
   }
-  DEVICE(const u8)
-  first_tile = (is_second(item, group) ? weight1 : weight) + item_tile(item, group, matrix);
-  OwnTile tile;
-  OwnTile second;
+  StripTile tile;
+  u32x4 own_scales = {0, 0, 0, 0};
   if (is_float) {
-    load_row_chunks(p, weight, group.begin * STRIP_FLOAT_ROWS, n_out, 0, k_thread.x, tile.codes);
+    load_row_chunks(p, weight, group.begin * STRIP_FLOAT_ROWS, n_out, 0, k_thread.x, tile);
   } else if (item.strip < group.end) {
-    load_own_tile(type, first_tile, k_lane, tile);
+    DEVICE(const u8)
+    first = (is_second(item, group) ? weight1 : weight) + item_tile(item, group, matrix);
+    small_tile_load(type, first, k_lane, tile);
+    if (is_own) {
+      own_scales = load_own_scales(type, first, k_lane);
+    }
   }
   wait_for_kernel_before();
   // All small things at once, as in strip_row.
@@ -110,9 +102,6 @@ EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, c
     input = load_values(x + in_row);
   }
   const RowSlots slots = row_slots(p, positions, state_before, state_after);
-  if (is_own && item.strip < group.end) {
-    load_own_tile(type, first_tile + matrix.tile_bytes, k_lane, second);
-  }
   if (n_step_rows == 0u) {
     return;
   }
@@ -123,7 +112,7 @@ EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, c
   }
   if (is_float) {
     multiply_float_strip(p, group.part, weight, group.begin, x, norm, factor, input, row_gate,
-                         residual, work, pool, k_simdgroup, k_lane, tile.codes, y);
+                         residual, work, pool, k_simdgroup, k_lane, tile, y);
     return;
   }
   SHARED(u32) codes = as_words(pool);
@@ -149,27 +138,22 @@ EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, c
       RowEnd ending;
       f32 sum = 0.0f;
       f32 gate = 0.0f;
-      for (u32 unit = 0; unit < group.n_units; unit += 2) {
+      KEEP_LOOP for (u32 unit = 0; unit < group.n_units; ++unit) {
         const u32 block = unit < group.n_blocks ? unit : unit - group.n_blocks;
         if (block == 0u) {  // of the gate, or of the other matrix
           gate = sum;
           sum = 0.0f;
         }
-        const bool ends = unit + 2u == group.n_units;
+        const bool ends = unit + 1u == group.n_units;
         if (ends) {
           ending = row_end(p, group.part, output, is_stored, row_gate, residual, conv_weight, slots,
                            rings);
         }
-        const StripItem next = {ends ? strip + STRIP_SIMDGROUPS : strip, ends ? 0u : unit + 2u};
-        const bool has_next = next.strip < group.end;
-        DEVICE(const u8)
-        from = (is_second(next, group) ? weight1 : weight) + item_tile(next, group, matrix);
-        SHARED(const u32) block_codes = codes + block * STRIP_BLOCK_WORDS;
-        SHARED(const f32) block_scales = scales + block * SMALL_RUNS;
-        sum = own_multiply(type, tile.codes, tile.scales, has_next, from, block_codes, block_scales,
-                           k_lane, sum);
-        sum = own_multiply(type, second.codes, second.scales, has_next, from + matrix.tile_bytes,
-                           block_codes + STRIP_BLOCK_WORDS, block_scales + SMALL_RUNS, k_lane, sum);
+        const StripItem next = {ends ? strip + STRIP_SIMDGROUPS : strip, ends ? 0u : unit + 1u};
+        sum = own_multiply(
+            type, tile, own_scales, next.strip < group.end,
+            (is_second(next, group) ? weight1 : weight) + item_tile(next, group, matrix),
+            codes + block * STRIP_BLOCK_WORDS, scales + block * SMALL_RUNS, k_lane, sum);
       }
       if (is_stored) {
         store_row(p, group.part, is_pair ? activate_f32(p.activation, gate) * sum : sum, output,
@@ -188,7 +172,7 @@ EARLY_KERNEL(strip_row_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, c
         row_end(p, group.part, output, is_stored, row_gate, residual, conv_weight, slots, rings);
     f32 result =
         small_row(type, group, matrix, weight, weight1, teams, strip, end, k_simdgroup, k_lane,
-                  codes, scales, work, place, kind, k_thread.x % STRIP_ROWS, item, tile.codes);
+                  codes, scales, work, place, kind, k_thread.x % STRIP_ROWS, item, tile);
     if (is_pair) {
       const f32 other = shuffle_xor(result, STRIP_ROWS);
       result = activate_f32(p.activation, result) * other;

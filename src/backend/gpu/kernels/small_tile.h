@@ -25,7 +25,7 @@ DEVICE_FN u32x4 small_piece(THREAD_REF(const StripTile) tile, u32 i) {
 /// `head`: bytes in front of the pieces.
 DEVICE_FN void load_small_piece(DEVICE(const u8) tile, u32 head, u32 i, u32 lane,
                                 THREAD_REF(StripTile) to) {
-  const u32x4 piece = load4(words(tile) + ((head + i * TILE_PIECE_BYTES) / 4 + 4 * lane));
+  const u32x4 piece = load4_once(words(tile) + ((head + i * TILE_PIECE_BYTES) / 4 + 4 * lane));
   if (i < 4u) {
     to.pieces[i % 4] = piece;
   } else if (i < 6u) {
@@ -165,21 +165,21 @@ struct SmallProduct {
                                          THREAD_REF(SmallProduct) product) {                       \
     const u32x4 levels = small_levels(type);                                                       \
     const u32x2 mine = small_run_words(codes, lane / 4, lane);                                     \
-    UNROLL for (u32 j = 0; j < 4; ++j) {                                                           \
-      product.sums[j] = 0;                                                                         \
-    }                                                                                              \
-    UNROLL for (u32 i = 0; i < SMALL_RUNS; ++i) {                                                  \
-      const u32x2 x = words_if(lane / 4 == i, mine);                                               \
-      const u32x4 run = format##_run(tile, i, levels);                                             \
-      if (has_next && format##_ends_piece(i)) {                                                    \
-        load_small_piece(next, small_head(type), format##_piece_of(i), lane, tile);                \
-      }                                                                                            \
-      add_tile_product_i8(product.sums, run, x.x, x.y, lane);                                      \
-    }                                                                                              \
     product.scales[0] = scale_halves(type, tile.factor[0]);                                        \
     product.scales[1] = scale_halves(type, tile.factor[1]);                                        \
     if (has_next) {                                                                                \
       load_small_scales(type, next, lane, tile);                                                   \
+    }                                                                                              \
+    UNROLL for (u32 i = 0; i < SMALL_RUNS; ++i) {                                                  \
+      const u32x2 x = words_if(lane / 4 == i, mine);                                               \
+      if (i == 0u) {                                                                               \
+        tile_product_i8(product.sums, format##_run(tile, i, levels), x.x, x.y, lane);              \
+      } else {                                                                                     \
+        add_tile_product_i8(product.sums, format##_run(tile, i, levels), x.x, x.y, lane);          \
+      }                                                                                            \
+      if (has_next && format##_ends_piece(i)) {                                                    \
+        load_small_piece(next, small_head(type), format##_piece_of(i), lane, tile);                \
+      }                                                                                            \
     }                                                                                              \
   }
 
@@ -269,7 +269,7 @@ DEVICE_FN u32x4 load_own_scales(u32 type, DEVICE(const u8) tile, u32 lane) {
     scales.x = exponents.x;
     scales.y = exponents.y;
   } else {
-    scales = load4(words(tile) + 4 * row);
+    scales = load4_once(words(tile) + 4 * row);
   }
   return scales;
 }
@@ -288,21 +288,25 @@ DEVICE_FN u32 own_scale_halves(u32 type, u32x4 scales, u32 i) {
                                       DEVICE(const u8) next, SHARED(const u32) codes,     \
                                       SHARED(const f32) x_scales, u32 lane, f32 before) { \
     const u32x4 levels = small_levels(type);                                              \
-    f32 sum = before;                                                                     \
+    const u32x4 own_scales = scales;                                                      \
+    i32 sums[4 * SMALL_RUNS];                                                             \
     UNROLL for (u32 i = 0; i < SMALL_RUNS; ++i) {                                         \
       const u32x2 x = small_run_words(codes, i, lane);                                    \
-      const u32x4 run = format##_run(tile, i, levels);                                    \
+      tile_product_i8(sums + 4 * i, format##_run(tile, i, levels), x.x, x.y, lane);       \
       if (has_next && format##_ends_piece(i)) {                                           \
         load_small_piece(next, small_head(type), format##_piece_of(i), lane, tile);       \
       }                                                                                   \
-      i32 sums[4] = {0, 0, 0, 0};                                                         \
-      add_tile_product_i8(sums, run, x.x, x.y, lane);                                     \
-      const u32 both = own_scale_halves(type, scales, i / 2);                             \
-      const f32 scale = i % 2 == 0u ? first_scale(type, both) : second_scale(type, both); \
-      sum = fma_f32(scale * x_scales[i], f32(lane % 2 == 0u ? sums[0] : sums[2]), sum);   \
     }                                                                                     \
     if (has_next) {                                                                       \
       scales = load_own_scales(type, next, lane);                                         \
+    }                                                                                     \
+    simdgroup_barrier(); /* the next tile is asked for before the chain */                \
+    f32 sum = before;                                                                     \
+    UNROLL for (u32 i = 0; i < SMALL_RUNS; ++i) {                                         \
+      const u32 both = own_scale_halves(type, own_scales, i / 2);                         \
+      const f32 scale = i % 2 == 0u ? first_scale(type, both) : second_scale(type, both); \
+      const i32 said = lane % 2 == 0u ? sums[4 * i] : sums[4 * i + 2];                    \
+      sum = fma_f32(scale * x_scales[i], f32(said), sum);                                 \
     }                                                                                     \
     return sum;                                                                           \
   }
