@@ -62,7 +62,9 @@
   X(embed_q6_k)               \
   X(embed_q8_0)               \
   X(expert_down)              \
+  X(expert_down_rows)         \
   X(expert_gate)              \
+  X(expert_gate_rows)         \
   X(expert_rows)              \
   X(expert_sum_f32)           \
   X(float_input)              \

@@ -43,15 +43,6 @@ DEVICE_FN u64 down_place(PARAMS(ExpertDownParams) p, DownTile at, u32 strip, u32
   return ((strips + strip) * n_blocks + at.block) * strip_tile_bytes(at.type);
 }
 
-/// One branch for all four, which then do not wait for each other.
-DEVICE_FN f32x4 activate4(u32 kind, f32x4 x) {
-  if (kind == 0u) {
-    return make4(silu_f32(x.x), silu_f32(x.y), silu_f32(x.z), silu_f32(x.w));
-  }
-  return make4(activate_f32(kind, x.x), activate_f32(kind, x.y), activate_f32(kind, x.z),
-               activate_f32(kind, x.w));
-}
-
 EARLY_KERNEL(expert_down, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, counts),
              BUFFER(1, const f32, x), BUFFER(2, const f32, routing), BUFFER(3, const f32, residual),
              BUFFER(4, const u8, weight), BUFFER(5, const f32, shared_x),

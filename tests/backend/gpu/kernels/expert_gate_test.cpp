@@ -66,13 +66,15 @@ TEST_P(GpuExpertGateTypes, ChoosesExpertsAndMultipliesTheirGateAndUp) {
                                   .activation = static_cast<u32>(ActivationKind::silu),
                                   .group_strips = 2};
     const Contents tiles = tiled(weights_.table()[graph::index(both)].tensor);
-    const auto results = run_everywhere(
-        call(KernelId::expert_gate,
-             {counts(n_rows), contents(x.data), weights_.bytes(norm), contents(logits.data), tiles,
-              tiles, poisoned((n_rows + 1) * 2 * n_used), poisoned((n_rows + 1) * n_used * n_out)},
-             params, {2, n_used, n_rows + 1}, {STRIP_THREADS}));
-    expect_bits(results[6], routing.data);
-    expect_bits(results[7], expected.data);
+    for (const KernelId kernel : {KernelId::expert_gate, KernelId::expert_gate_rows}) {
+      const auto results = run_everywhere(call(
+          kernel,
+          {counts(n_rows), contents(x.data), weights_.bytes(norm), contents(logits.data), tiles,
+           tiles, poisoned((n_rows + 1) * 2 * n_used), poisoned((n_rows + 1) * n_used * n_out)},
+          params, {2, n_used, n_rows + 1}, {STRIP_THREADS}));
+      expect_bits(results[6], routing.data);
+      expect_bits(results[7], expected.data);
+    }
   }
 }
 
@@ -110,14 +112,16 @@ void expect_choice(const Matrix& logits, std::int64_t used) {
                                 .group_strips = 1};
   const Contents tiles = tiled(weights.table()[graph::index(matrix)].tensor);
   const auto n_chosen = static_cast<std::size_t>(logits.rows * used);
-  const auto results = run_everywhere(
-      call(KernelId::expert_gate,
-           {counts(static_cast<u32>(logits.rows)), contents(x.data), contents(x.data),
-            contents(logits.data), tiles, tiles, poisoned(2 * n_chosen),
-            poisoned(n_chosen * static_cast<std::size_t>(rows_of_expert))},
-           params, {1, static_cast<u32>(used), static_cast<u32>(logits.rows)}, {STRIP_THREADS}));
-  expect_bits(results[6], routing.data);
-  expect_bits(results[7], expected.data);
+  for (const KernelId kernel : {KernelId::expert_gate, KernelId::expert_gate_rows}) {
+    const auto results = run_everywhere(
+        call(kernel,
+             {counts(static_cast<u32>(logits.rows)), contents(x.data), contents(x.data),
+              contents(logits.data), tiles, tiles, poisoned(2 * n_chosen),
+              poisoned(n_chosen * static_cast<std::size_t>(rows_of_expert))},
+             params, {1, static_cast<u32>(used), static_cast<u32>(logits.rows)}, {STRIP_THREADS}));
+    expect_bits(results[6], routing.data);
+    expect_bits(results[7], expected.data);
+  }
 }
 
 TEST(GpuExpertGate, ChoosesAmongManyExperts) {
