@@ -43,13 +43,10 @@ bool fits_work(const plan::ExpertDown& down, const plan::Projection* shared,
              max_floats;
 }
 
-/// Strips that a threadgroup takes: so many threadgroups that each compute unit has one, as far as
-/// its shared memory goes.
-u32 strips_for_each_group(u32 n_strips, u32 n_experts, u32 n_units, u32 type,
-                          const Recorder& recorder) {
-  const u32 n_groups = std::max(recorder.device().compute_units / n_experts, 1u);
-  return std::clamp<u32>(static_cast<u32>(ceil_div(n_strips, n_groups)), 1,
-                         std::min<u32>(EXPERT_MAX_UNITS(type) / n_units, EXPERT_MAX_STRIPS));
+/// Strips for a threadgroup, so that all of n_lots threadgroups for each share run at once.
+u32 strips_for_each_group(u32 n_strips, u32 n_lots, const Recorder& recorder) {
+  const u32 n_groups = std::max(recorder.device().compute_units / n_lots, 1u);
+  return static_cast<u32>(ceil_div(n_strips, n_groups));
 }
 
 /// The kernel for the type of a matrix.
@@ -97,11 +94,14 @@ void record_routed_gate(const plan::OpLaunch& router, const plan::ExpertGate& ga
       .first_row = {static_cast<u32>(gate.gate.first_row), static_cast<u32>(gate.up.first_row)},
       .activation = static_cast<u32>(gate.kind)};
   const auto n_strips = static_cast<u32>(ceil_div(params.n_out, STRIP_ROWS));
-  params.group_strips =
-      strips_for_each_group(n_strips, params.n_used * recorder.rows(gate.input),
-                            2 * params.n / static_cast<u32>(block_values), params.type, recorder);
+  const u32 wanted =
+      strips_for_each_group(n_strips, params.n_used * recorder.rows(gate.input), recorder);
+  const u32 n_units = 2 * params.n / static_cast<u32>(block_values);
+  const u32 limit = std::min<u32>(EXPERT_MAX_UNITS(params.type) / n_units, EXPERT_MAX_STRIPS);
+  const bool by_rows = wanted > limit && limit < GATE_ROWS_STRIPS;
+  params.group_strips = std::min<u32>(wanted, by_rows ? GATE_ROWS_STRIPS : limit);
   recorder.dispatch(
-      gate_kernel(params, gate.gate.weight, recorder),
+      by_rows ? KernelId::expert_gate_rows : gate_kernel(params, gate.gate.weight, recorder),
       {recorder.step().counts, recorder.value(gate.input),
        gate.norm ? recorder.weight(gate.norm->weight) : recorder.absent(),
        recorder.value(router.inputs.front()), recorder.weight(gate.gate.weight),
@@ -155,8 +155,19 @@ void record_expert_down(const plan::ExpertDown& down, const plan::Projection* sh
     row_gate = recorder.value(shared->row_gate->value);
     shared_weight = recorder.weight(id);
   }
+  const u32 rows = recorder.rows(down.input);
+  const auto n_strips = static_cast<u32>(ceil_div(params.n_out, STRIP_ROWS));
+  const u32 n_slots = params.n_used + (shared != nullptr ? 1 : 0);
+  const bool by_rows = rows > 1;
+  if (by_rows) {
+    params.group_strips =
+        std::min<u32>(strips_for_each_group(n_strips, rows, recorder), DOWN_MAX_STRIPS);
+  } else {
+    params.group_strips = 1;
+  }
   recorder.dispatch(
-      shared == nullptr || params.shared_type == params.type
+      by_rows ? KernelId::expert_down_rows
+      : shared == nullptr || params.shared_type == params.type
           ? kernel_for_type("expert_down_", down.down.weight, recorder)
           : KernelId::expert_down,
       {recorder.step().counts, recorder.value(down.input), recorder.value(down.routing),
@@ -164,8 +175,8 @@ void record_expert_down(const plan::ExpertDown& down, const plan::Projection* sh
        recorder.weight(down.down.weight), std::move(shared_x), std::move(shared_gate),
        std::move(row_gate), std::move(shared_weight),
        recorder.value(shared != nullptr ? shared->output : down.output)},
-      params, {static_cast<u32>(ceil_div(params.n_out, STRIP_ROWS)), recorder.rows(down.input)},
-      DOWN_THREADS);
+      params, {static_cast<u32>(ceil_div(n_strips, params.group_strips)), rows},
+      by_rows ? DOWN_ROWS_THREADS(n_slots) : DOWN_THREADS);
 }
 
 }  // namespace hearth::backend::gpu

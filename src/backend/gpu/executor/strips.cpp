@@ -36,12 +36,9 @@ u32 rows_that_fit(u32 step_rows, u32 n, u32 type, bool is_pair) {
   if (step_rows == 1) {
     return STRIP_IS_SMALL(type) || n_units * ROW_TERMS <= ROW_WORK ? 1 : 0;
   }
-  u32 rows = std::min<u32>(STRIP_MAX_ROWS,
-                           (STRIP_IS_SMALL(type) ? STRIP_MAX_BLOCKS : STRIP_LOT_BLOCKS) / n_blocks);
-  while (rows > 0 && !STRIP_IS_SMALL(type) && STRIP_BLOCK_FLOATS(rows) * n_units > STRIP_WORK) {
-    --rows;
-  }
-  return std::min(rows, step_rows);
+  const u32 most = type == STRIP_F32 || STRIP_IS_SMALL(type) ? STRIP_MAX_ROWS : STRIP_FEW_ROWS;
+  const u32 blocks = STRIP_IS_SMALL(type) ? STRIP_MAX_BLOCKS : STRIP_LOT_BLOCKS;
+  return std::min({most, blocks / n_blocks, step_rows});
 }
 
 /// A matrix as the kernel's threadgroups share it.
@@ -101,6 +98,28 @@ u32 divide_strips(std::span<const Part> parts, u32 n_groups, StripParams& params
   return end;
 }
 
+/// As so many simdgroups share a chain of a threadgroup's as there are, if what they put aside
+/// fits.
+u32 chain_shift(u32 n_strips, u32 n_blocks, u32 rows, bool is_pair) {
+  const u32 n_chains = n_strips * (is_pair ? 2 : 1);
+  const u32 n_words =
+      STRIP_POOL - FEW_PAIR_WORDS - rows * (n_blocks * STRIP_BLOCK_WORDS + STRIP_ROW_GAP);
+  const auto fits = [&](u32 shift) {
+    const u32 n_at_once = std::min<u32>(STRIP_SIMDGROUPS >> shift, n_chains);
+    return n_at_once * (n_blocks - CHAIN_TILES(n_blocks, shift)) * FEW_TERMS <= n_words;
+  };
+  // Of half as many chains again as simdgroups, halves take three rounds, whole ones two that are
+  // twice as long.
+  if (n_chains > STRIP_SIMDGROUPS) {
+    return 2 * n_chains <= 3 * STRIP_SIMDGROUPS && fits(1) ? 1 : 0;
+  }
+  u32 shift = 0;
+  while (n_chains << (shift + 1) <= STRIP_SIMDGROUPS && fits(shift + 1)) {
+    ++shift;
+  }
+  return shift;
+}
+
 /// What all products of a launch have in common.
 void set_common(std::span<const MatrixProduct> products, const MatrixInput& input,
                 const Recorder& recorder, StripParams& params) {
@@ -119,12 +138,10 @@ void set_common(std::span<const MatrixProduct> products, const MatrixInput& inpu
         std::min(params.group_rows, rows_that_fit(recorder.rows(input.value()), params.n,
                                                   *strip_type(product.weight, recorder), is_pair));
   }
-  const u32 n_units = params.n / block_values * (is_pair ? 2 : 1);
-  params.round_strips =
-      (is_row ? ROW_WORK : STRIP_WORK) / (STRIP_BLOCK_FLOATS(params.group_rows) * n_units);
-  if (is_row) {  // a thread for each result
-    params.round_strips =
-        std::min<u32>(params.round_strips, STRIP_THREADS / (STRIP_ROWS * (is_pair ? 2 : 1)));
+  if (is_row) {  // as many as what they say has room for, and a thread for each result
+    const u32 n_units = params.n / block_values * (is_pair ? 2 : 1);
+    params.round_strips = std::min<u32>(ROW_WORK / (ROW_TERMS * n_units),
+                                        STRIP_THREADS / (STRIP_ROWS * (is_pair ? 2 : 1)));
   }
   params.has_row_gate = first.gate.kind == PRODUCT_ROW_GATE ? 1 : 0;
   params.row_activation = static_cast<u32>(first.gate.activation);
@@ -185,6 +202,11 @@ void dispatch(std::span<const MatrixProduct> products, std::size_t n_outputs, St
       static_cast<u32>(ceil_div(recorder.rows(input.value()), params.group_rows));
   const u32 n_groups =
       divide_strips(parts, std::max(recorder.device().compute_units / row_groups, 1u), params);
+
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    params.chain_shift[i] = chain_shift(params.group_strips[i], params.n / block_values,
+                                        params.group_rows, params.is_pair != 0);
+  }
 
   std::vector<BufferPart> buffers{
       recorder.step().counts, std::move(x),

@@ -69,6 +69,7 @@
   X(expert_down_q5_k)         \
   X(expert_down_q6_k)         \
   X(expert_down_q8_0)         \
+  X(expert_down_rows)         \
   X(expert_gate)              \
   X(expert_gate_iq4_nl)       \
   X(expert_gate_mxfp4)        \
@@ -77,6 +78,7 @@
   X(expert_gate_q5_k)         \
   X(expert_gate_q6_k)         \
   X(expert_gate_q8_0)         \
+  X(expert_gate_rows)         \
   X(expert_rows)              \
   X(expert_sum_f32)           \
   X(float_input)              \

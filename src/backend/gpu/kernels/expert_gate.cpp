@@ -15,7 +15,7 @@
 namespace hearth::backend::gpu {
 
 #define ROUTING_SIMDGROUP (STRIP_SIMDGROUPS - 1)
-#define NORM_SIMDGROUP CHOICE_GROUPS  // the first that does not choose
+#define FIRST_FREE_SIMDGROUP CHOICE_GROUPS  // the first that does not choose
 
 /// A tile of the threadgroup's strips: of a strip those of gate come first.
 struct GateTile {
@@ -108,7 +108,7 @@ DEVICE_FN void load_gate_tile(PARAMS(ExpertGateParams) p, u32 type, GateTile at,
     if (chooses) {                                                                                 \
       choose_of_group(exponentials, p.n_experts, k_simdgroup, k_lane, keys, first_keys,            \
                       first_experts);                                                              \
-    } else if (has_norm && k_simdgroup == NORM_SIMDGROUP) {                                        \
+    } else if (has_norm && k_simdgroup == FIRST_FREE_SIMDGROUP) {                                  \
       const f32 squares = sum_lanes(                                                               \
           add_column_squares(work + k_lane % N_LANES * COLUMN_STRIDE(p.n), p.n / N_LANES, 0.0f));  \
       if (k_lane == 0u) {                                                                          \

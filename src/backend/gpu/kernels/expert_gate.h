@@ -19,6 +19,8 @@ namespace hearth::backend::gpu {
 #define EXPERT_MAX_UNITS(type) (EXPERT_WORK / STRIP_ROW_TERMS(type))
 /// Strips of a threadgroup at most: a thread adds up each result of gate and of up.
 #define EXPERT_MAX_STRIPS (STRIP_THREADS / (2 * STRIP_ROWS))
+/// Of expert_gate_rows: a simdgroup has one of gate or of up.
+#define GATE_ROWS_STRIPS (STRIP_SIMDGROUPS / 2)
 
 /// y[row, slot] = activation(gate[expert[slot]] x[row]) * up[expert[slot]] x[row], with x normed as
 /// a whole row first if has_norm, and experts as graph::Router chooses them. Buffers: counts, x f32
@@ -28,7 +30,8 @@ namespace hearth::backend::gpu {
 /// gate and up may be the same buffer; an absent norm any that is only read. Threadgroups of
 /// STRIP_THREADS, grid (ceil(strips of n_out / group_strips), n_used, capacity). n is a multiple of
 /// 256 up to EXPERT_MAX_IN, group_strips at most EXPERT_MAX_STRIPS and, times 2 n / 256,
-/// EXPERT_MAX_UNITS, expert_rows and first_row are multiples of TILE_ROWS.
+/// EXPERT_MAX_UNITS, expert_rows and first_row are multiples of TILE_ROWS. expert_gate_rows is the
+/// same with group_strips up to GATE_ROWS_STRIPS.
 struct ExpertGateParams {
   u32 n;
   u32 has_norm;

@@ -31,16 +31,19 @@ DEVICE_FN void quantize_small_rows(PARAMS(StripParams) p, DEVICE(const f32) x,
   }
 }
 
+#define SMALL_CODE_WORDS (STRIP_MAX_BLOCKS * STRIP_BLOCK_WORDS + STRIP_MAX_ROWS * SMALL_ROW_GAP)
+
 EARLY_KERNEL(strip_projection_small, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts),
              BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, row_gate),
              BUFFER(4, const f32, residual), BUFFER(5, const u8, weight0),
              BUFFER(6, const u8, weight1), BUFFER(7, const u8, weight2),
              BUFFER(8, const u8, weight3), BUFFER(9, f32, y0), BUFFER(10, f32, y1),
              BUFFER(11, f32, y2), BUFFER(12, f32, y3)) {
-  SHARED_ARRAY(f32, work, SMALL_LINK_WORK);
-  SHARED_ARRAY(u32, codes, (STRIP_MAX_BLOCKS * STRIP_BLOCK_WORDS + STRIP_MAX_ROWS * SMALL_ROW_GAP));
+  // What is passed on and codes, or floats.
+  SHARED_ARRAY(f32, work, (SMALL_LINK_WORK + SMALL_CODE_WORDS));
   SHARED_ARRAY(f32, scales, (STRIP_MAX_BLOCKS * SMALL_RUNS));
   SHARED_ARRAY(f32, inverses, STRIP_MAX_ROWS);
+  SHARED(u32) codes = as_words(work) + SMALL_LINK_WORK;
   const StripGroup group = strip_group(p, k_group.x);
   const u32 type = p.type[group.part];
   const u32 first_step_row = k_group.y * p.group_rows;
@@ -53,12 +56,12 @@ EARLY_KERNEL(strip_projection_small, STRIP_THREADS, StripParams, BUFFER(0, const
   if (type == STRIP_F32) {
     DEVICE(const f32) matrix = floats(weight);
     const u32 first_row = group.begin * STRIP_FLOAT_ROWS;
-    f32x4 loaded[FLOAT_CHUNKS];
-    load_chunks(p, matrix, first_row, p.n_out[group.part], 0, k_thread.x, loaded);
+    f32x4 loaded[FLOAT_LOADS];
+    load_float_rows(p, matrix, first_row, p.n_out[group.part], 0, k_thread.x, loaded);
     wait_for_kernel_before();
     multiply_float_rows(p, group.part, matrix, first_row, first_step_row,
                         min_u32(n_step_rows, first_step_row + p.group_rows), x, norm, row_gate,
-                        residual, work, codes, inverses, k_thread.x, loaded, y);
+                        residual, work, inverses, k_thread.x, loaded, y);
     return;
   }
 

@@ -51,6 +51,29 @@ DEVICE_FN void load_row_lot(DEVICE(const f32) x, u32 n_items, u32 simdgroup, u32
   }
 }
 
+/// add_squares of a row of n values, a multiple of 256: what comes next is read while some is
+/// added.
+DEVICE_FN f32 add_row_squares(DEVICE(const f32) row, u32 n, u32 lane) {
+  DEVICE(const f32) mine = row + lane % N_LANES;
+  f32 values[N_LANES];
+  UNROLL for (u32 i = 0; i < N_LANES; ++i) {
+    values[i] = mine[i * N_LANES];
+  }
+  f32 partial = 0.0f;
+  KEEP_LOOP for (u32 begin = 256; begin <= n; begin += 256) {
+    DEVICE(const f32) ahead = mine + (begin < n ? begin : 0u);
+    f32 next[N_LANES];
+    UNROLL for (u32 i = 0; i < N_LANES; ++i) {
+      next[i] = ahead[i * N_LANES];
+    }
+    UNROLL for (u32 i = 0; i < N_LANES; ++i) {
+      partial = fma_f32(values[i], values[i], partial);
+      values[i] = next[i];
+    }
+  }
+  return partial;
+}
+
 /// 1 / sqrt(mean + eps) of rows, two of which a simdgroup adds up; load_row_lot has brought them to
 /// the first cache.
 DEVICE_FN void norm_row_lot(PARAMS(StripParams) p, DEVICE(const f32) x, u32 n_rows,
@@ -58,7 +81,7 @@ DEVICE_FN void norm_row_lot(PARAMS(StripParams) p, DEVICE(const f32) x, u32 n_ro
   const u32 row = 2 * simdgroup + lane / N_LANES;
   if (2 * simdgroup < n_rows) {
     const u64 from = u64(min_u32(row, n_rows - 1u)) * p.n;
-    const f32 sum = sum_lanes(add_squares_device(x + from, p.n, lane, 0.0f));
+    const f32 sum = sum_lanes(add_row_squares(x + from, p.n, lane));
     if (lane % N_LANES == 0u && row < n_rows) {
       inverses[row] = 1.0f / sqrt_f32(sum / f32(p.n) + p.eps);
     }
@@ -79,15 +102,21 @@ DEVICE_FN void apply_norm(DEVICE(const f32) norm, SHARED(const f32) inverses, u3
   }
 }
 
-#define FLOAT_CHUNK 256                 // values of a row of the matrix
-#define FLOAT_CHUNKS 4                  // that are on their way at once
-#define FLOAT_STRIDE (FLOAT_CHUNK + 4)  // neighbouring rows meet different banks
+#define FLOAT_CHUNK 256                    // values of a row of the matrix, and of the rows
+#define FLOAT_LOADS 8                      // chunks that are on their way at once
+#define FLOAT_CHAIN (FLOAT_CHUNK / 4 + 4)  // chains of a chunk begin at different banks
+#define FLOAT_ROW (4 * FLOAT_CHAIN)        // of a chunk
+#define FLOAT_LOT_ROWS 4                   // of the step at once
+#define FLOAT_STEPS 2                      // fours of a chain that are read at once
+/// Two chunks of eight rows of the matrix, then of the rows of the step.
+#define FLOAT_WEIGHTS (FLOAT_ROW * STRIP_FLOAT_ROWS)
+#define FLOAT_POOL (2 * (FLOAT_WEIGHTS + FLOAT_LOT_ROWS * FLOAT_ROW))
 
-/// The thread's four floats of each of FLOAT_CHUNKS chunks of eight rows from value `begin` on.
-DEVICE_FN void load_chunks(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 first_row,
-                           u32 n_out, u32 begin, u32 thread_index, THREAD(f32x4) loaded) {
+/// The thread's four floats of each of FLOAT_LOADS chunks of eight rows from value `begin` on.
+DEVICE_FN void load_float_rows(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 first_row,
+                               u32 n_out, u32 begin, u32 thread_index, THREAD(f32x4) loaded) {
   const u32 row = min_u32(first_row + thread_index / 64, n_out - 1u);
-  UNROLL for (u32 i = 0; i < FLOAT_CHUNKS; ++i) {
+  UNROLL for (u32 i = 0; i < FLOAT_LOADS; ++i) {
     const u32 k = begin + i * FLOAT_CHUNK + 4 * (thread_index % 64);
     if (k < p.n) {
       loaded[i] = load4(matrix + (u64(row) * p.n + k));
@@ -95,114 +124,125 @@ DEVICE_FN void load_chunks(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 
   }
 }
 
-/// Of what load_row_lot brought the block that begins at k, to chunks of rows.
-DEVICE_FN void store_row_chunks(u32 n_blocks, u32 n_items, u32 k, u32 simdgroup, u32 lane,
-                                THREAD(const f32x4) values, SHARED(f32) chunks) {
+/// Where load_row_lot's items of a simdgroup go: in which chunks, and from which float on.
+struct FloatPlaces {
+  u32 chunks[ROW_ITEMS];
+  u32 rows[ROW_ITEMS];
+};
+
+DEVICE_FN FloatPlaces float_places(u32 n_blocks, u32 n_items, u32 simdgroup) {
+  FloatPlaces places;
   UNROLL for (u32 i = 0; i < ROW_ITEMS; ++i) {
     const u32 item = simdgroup + i * STRIP_SIMDGROUPS;
-    if (item < n_items && item % n_blocks == k / FLOAT_CHUNK) {
-      SHARED(f32) to = chunks + (item / n_blocks * FLOAT_STRIDE + LANE_VALUES * lane);
-      store4(to, values[2 * i]);
-      store4(to + 4, values[2 * i + 1]);
+    const u32 row = item / n_blocks;
+    places.chunks[i] = item < n_items ? item - row * n_blocks : ~0u;
+    places.rows[i] = 2 * FLOAT_WEIGHTS + row * FLOAT_ROW;
+  }
+  return places;
+}
+
+/// A chunk, its chains apart: of eight rows, of which the thread has four values, and of the rows
+/// that load_row_lot brought. Chunks take turns in both halves of `pool`.
+DEVICE_FN void store_float_chunk(u32 chunk, u32 half_of, THREAD_REF(const FloatPlaces) places,
+                                 u32 thread_index, f32x4 loaded, THREAD(const f32x4) values,
+                                 SHARED(f32) pool) {
+  SHARED(f32)
+  to = pool + (half_of * FLOAT_WEIGHTS + thread_index / 64 * FLOAT_ROW + thread_index % 64);
+  to[0] = loaded.x;
+  to[FLOAT_CHAIN] = loaded.y;
+  to[2 * FLOAT_CHAIN] = loaded.z;
+  to[3 * FLOAT_CHAIN] = loaded.w;
+  UNROLL for (u32 i = 0; i < ROW_ITEMS; ++i) {
+    if (places.chunks[i] == chunk) {
+      SHARED(f32)
+      row =
+          pool + (places.rows[i] + half_of * FLOAT_LOT_ROWS * FLOAT_ROW + 2 * (thread_index % 32));
+      store2(row, values[2 * i].x, values[2 * i + 1].x);
+      store2(row + FLOAT_CHAIN, values[2 * i].y, values[2 * i + 1].y);
+      store2(row + 2 * FLOAT_CHAIN, values[2 * i].z, values[2 * i + 1].z);
+      store2(row + 3 * FLOAT_CHAIN, values[2 * i].w, values[2 * i + 1].w);
     }
   }
 }
 
-/// Goes on with the four chains of a result over a chunk.
-DEVICE_FN f32x4 add_chunk(SHARED(const u32) weights, SHARED(const f32) x, f32x4 sums) {
-  for (u32 k = 0; k < FLOAT_CHUNK; k += 4) {
-    const u32x4 w = load4(weights + k);
-    const f32x4 v = load4(x + k);
-    sums.x = fma_f32(f32_of_bits(w.x), v.x, sums.x);
-    sums.y = fma_f32(f32_of_bits(w.y), v.y, sums.y);
-    sums.z = fma_f32(f32_of_bits(w.z), v.z, sums.z);
-    sums.w = fma_f32(f32_of_bits(w.w), v.w, sums.w);
+/// Goes on with a chain over a chunk: what comes next is read while some is added.
+DEVICE_FN f32 add_float_chain(SHARED(const f32) weights, SHARED(const f32) x, f32 sum) {
+  f32x4 w[FLOAT_STEPS];
+  f32x4 v[FLOAT_STEPS];
+  UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
+    w[i] = load4(weights + 4 * i);
+    v[i] = load4(x + 4 * i);
   }
-  return sums;
+  UNROLL for (u32 step = 1; step <= FLOAT_CHUNK / (16 * FLOAT_STEPS); ++step) {
+    const u32 ahead = step * 4 * FLOAT_STEPS % (FLOAT_CHUNK / 4);
+    f32x4 next_w[FLOAT_STEPS];
+    f32x4 next_v[FLOAT_STEPS];
+    UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
+      next_w[i] = load4(weights + (ahead + 4 * i));
+      next_v[i] = load4(x + (ahead + 4 * i));
+    }
+    UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
+      sum = dot4(w[i], v[i], sum);
+      w[i] = next_w[i];
+      v[i] = next_v[i];
+    }
+  }
+  return sum;
 }
 
 /// Eight rows of floats, whose first chunks are in `loaded`, times the rows that load_row_lot
-/// brought: thread 4 o + r % 4 + 32 (r / 4) returns the four chains of matrix row o and row r.
-DEVICE_FN f32x4 multiply_float_lot(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 first_row,
-                                   u32 n_out, u32 n_rows, THREAD(const f32x4) values,
-                                   SHARED(f32) rows, SHARED(u32) chunk, u32 thread_index,
-                                   THREAD(f32x4) loaded) {
+/// brought: simdgroup r has row r, lane 4 o + c returns chain c of matrix row o.
+DEVICE_FN f32 multiply_float_lot(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 first_row,
+                                 u32 n_out, u32 n_rows, THREAD(const f32x4) values,
+                                 SHARED(f32) pool, u32 thread_index, THREAD(f32x4) loaded) {
   const u32 lane = thread_index % 32;
   const u32 simdgroup = thread_index / 32;
-  const u32 n_blocks = p.n / 256;
-  const u32 n_items = n_rows * n_blocks;
-  SHARED(u32) to = chunk + (thread_index / 64 * FLOAT_STRIDE + 4 * (thread_index % 64));
-  f32x4 sums = make4(0, 0, 0, 0);
-  for (u32 begin = 0; begin < p.n; begin += FLOAT_CHUNKS * FLOAT_CHUNK) {
-    f32x4 now[FLOAT_CHUNKS];
-    UNROLL for (u32 i = 0; i < FLOAT_CHUNKS; ++i) {
-      now[i] = loaded[i];
-    }
-    const u32 next = begin + FLOAT_CHUNKS * FLOAT_CHUNK;
-    load_chunks(p, matrix, first_row, n_out, next < p.n ? next : 0u, thread_index, loaded);
-    UNROLL for (u32 i = 0; i < FLOAT_CHUNKS; ++i) {
-      const u32 k = begin + i * FLOAT_CHUNK;
-      if (k < p.n) {
-        group_barrier();  // the chunk before has been added up
-        const u32x4 bits = {bits_of_f32(now[i].x), bits_of_f32(now[i].y), bits_of_f32(now[i].z),
-                            bits_of_f32(now[i].w)};
-        store4(to, bits);
-        store_row_chunks(n_blocks, n_items, k, simdgroup, lane, values, rows);
-        group_barrier();
-        if (4 * simdgroup < n_rows) {
-          const u32 row = min_u32(4 * simdgroup + lane % 4, n_rows - 1u);
-          sums = add_chunk(chunk + lane / 4 * FLOAT_STRIDE, rows + row * FLOAT_STRIDE, sums);
+  const u32 n_chunks = p.n / FLOAT_CHUNK;
+  const FloatPlaces places = float_places(n_chunks, n_rows * n_chunks, simdgroup);
+  SHARED(const f32) weights = pool + lane * FLOAT_CHAIN;
+  SHARED(const f32)
+  row = pool + (2 * FLOAT_WEIGHTS + simdgroup * FLOAT_ROW + lane % 4 * FLOAT_CHAIN);
+  f32 sum = 0.0f;
+  store_float_chunk(0, 0, places, thread_index, loaded[0], values, pool);
+  KEEP_LOOP for (u32 first = 0; first < n_chunks; first += 2) {
+    UNROLL for (u32 i = 0; i < 2; ++i) {
+      const u32 next = first + i + 1;
+      group_barrier();  // the chunk is there, the one before has been added up
+      if (i == 1u) {
+        UNROLL for (u32 l = 0; l + 2 < FLOAT_LOADS; ++l) {
+          loaded[l] = loaded[l + 2];
         }
+        if (next % FLOAT_LOADS == 0u && next < n_chunks) {
+          load_float_rows(p, matrix, first_row, n_out, next * FLOAT_CHUNK, thread_index, loaded);
+        }
+      }
+      if (next < n_chunks) {
+        store_float_chunk(next, 1 - i, places, thread_index, loaded[1 - i], values, pool);
+      }
+      if (simdgroup < n_rows && next <= n_chunks) {
+        sum =
+            add_float_chain(weights + i * FLOAT_WEIGHTS, row + i * FLOAT_LOT_ROWS * FLOAT_ROW, sum);
       }
     }
   }
-  return sums;
+  return sum;
 }
 
-/// The result that a thread adds up.
-struct ResultPlace {
-  u32 in_round;  // strip
-  u32 kind;      // 1: of the second matrix of a pair
-  u32 row;       // of the strip
-  u32 column;
-  u64 to;  // in y
-  bool is_stored;
-};
-
-/// Result i of n_results in a round that begins with strip `first`; threads without one repeat the
-/// last.
-DEVICE_FN ResultPlace result_place(PARAMS(StripParams) p, THREAD_REF(const StripGroup) group,
-                                   u32 n_rows, u32 first, u32 i, u32 n_results,
-                                   u32 first_step_row) {
-  const u32 mine = min_u32(i, n_results - 1u);
-  const bool is_pair = p.is_pair != 0u;
-  const u32 place = mine / (is_pair ? 2 * STRIP_ROWS : STRIP_ROWS);
-  ResultPlace result;
-  result.row = mine % STRIP_ROWS;
-  result.kind = is_pair ? mine / STRIP_ROWS % 2 : 0u;
-  result.in_round = place / n_rows;
-  result.column = place - result.in_round * n_rows;
-  const u32 output = (first + result.in_round) * STRIP_ROWS + result.row;
-  result.to = u64(first_step_row + result.column) * p.n_out[group.part] + output;
-  result.is_stored = i < n_results && result.kind == 0u && output < p.n_out[group.part];
-  return result;
-}
-
-/// What the results wait for: asked for early.
+/// What a result waits for: asked for early.
 struct StripEnd {
   f32 row_gate;
   f32 residual;
 };
 
-DEVICE_FN StripEnd strip_end(PARAMS(StripParams) p, u32 part, u32 first_step_row,
-                             THREAD_REF(const ResultPlace) place, DEVICE(const f32) row_gate,
-                             DEVICE(const f32) residual) {
+/// Of the result for row `row` of the step that goes to `to`.
+DEVICE_FN StripEnd strip_end(PARAMS(StripParams) p, u32 part, u32 row, u64 to,
+                             DEVICE(const f32) row_gate, DEVICE(const f32) residual) {
   StripEnd end = {0.0f, 0.0f};
-  if (place.is_stored && p.has_row_gate != 0u) {
-    end.row_gate = row_gate[first_step_row + place.column];
+  if (p.has_row_gate != 0u) {
+    end.row_gate = row_gate[row];
   }
-  if (place.is_stored && p.has_residual != 0u && part == 0u) {
-    end.residual = residual[place.to];
+  if (p.has_residual != 0u && part == 0u) {
+    end.residual = residual[to];
   }
   return end;
 }
@@ -217,38 +257,44 @@ DEVICE_FN f32 strip_result(PARAMS(StripParams) p, u32 part, f32 product, StripEn
 }
 
 /// Eight rows of floats from `first_row` on, whose first chunks are in `loaded`, times rows
-/// [first_step_row, end) of the step, at most STRIP_LOT_BLOCKS blocks of them.
+/// [first_step_row, end) of the step, at most STRIP_LOT_BLOCKS blocks of them; `pool` has
+/// FLOAT_POOL floats.
 DEVICE_FN void multiply_float_rows(PARAMS(StripParams) p, u32 part, DEVICE(const f32) matrix,
                                    u32 first_row, u32 first_step_row, u32 end, DEVICE(const f32) x,
                                    DEVICE(const f32) norm, DEVICE(const f32) row_gate,
-                                   DEVICE(const f32) residual, SHARED(f32) work, SHARED(u32) chunk,
+                                   DEVICE(const f32) residual, SHARED(f32) pool,
                                    SHARED(f32) inverses, u32 thread_index, THREAD(f32x4) loaded,
                                    DEVICE(f32) y) {
-  if (first_step_row >= end) {
-    return;
-  }
   const u32 lane = thread_index % 32;
   const u32 simdgroup = thread_index / 32;
   const u32 n_out = p.n_out[part];
-  const u32 n_rows = end - first_step_row;
   const u32 n_blocks = p.n / 256;
-  DEVICE(const f32) x_rows = x + u64(first_step_row) * p.n;
-  f32x4 values[2 * ROW_ITEMS];
-  load_row_lot(x_rows, n_rows * n_blocks, simdgroup, lane, values);
-  if (p.has_norm != 0u) {
-    norm_row_lot(p, x_rows, n_rows, inverses, simdgroup, lane);
-    group_barrier();
-    apply_norm(norm, inverses, n_blocks, n_rows * n_blocks, simdgroup, lane, values);
-  }
-  const f32x4 sums = multiply_float_lot(p, matrix, first_row, n_out, n_rows, values, work, chunk,
-                                        thread_index, loaded);
-  const u32 row = 4 * simdgroup + lane % 4;
-  const u32 output = first_row + lane / 4;
-  if (row < n_rows && output < n_out) {
-    const u64 to = u64(first_step_row + row) * n_out + output;
-    const ResultPlace place = {0, 0, 0, row, to, true};
-    const StripEnd ending = strip_end(p, part, first_step_row, place, row_gate, residual);
-    y[to] = strip_result(p, part, (sums.x + sums.y) + (sums.z + sums.w), ending);
+  KEEP_LOOP for (u32 first = first_step_row; first < end; first += FLOAT_LOT_ROWS) {
+    const u32 n_rows = min_u32(end - first, FLOAT_LOT_ROWS);
+    DEVICE(const f32) x_rows = x + u64(first) * p.n;
+    f32x4 values[2 * ROW_ITEMS];
+    load_row_lot(x_rows, n_rows * n_blocks, simdgroup, lane, values);
+    if (first != first_step_row) {
+      load_float_rows(p, matrix, first_row, n_out, 0, thread_index, loaded);
+      group_barrier();  // the rows before have been added up
+    }
+    if (p.has_norm != 0u) {
+      norm_row_lot(p, x_rows, n_rows, inverses, simdgroup, lane);
+      group_barrier();
+      apply_norm(norm, inverses, n_blocks, n_rows * n_blocks, simdgroup, lane, values);
+    }
+    f32 sum =
+        multiply_float_lot(p, matrix, first_row, n_out, n_rows, values, pool, thread_index, loaded);
+    if (simdgroup < n_rows) {
+      sum = sum + shuffle_xor(sum, 1);
+      sum = sum + shuffle_xor(sum, 2);
+      const u32 output = first_row + lane / 4;
+      if (lane % 4 == 0u && output < n_out) {
+        const u32 row = first + simdgroup;
+        const u64 to = u64(row) * n_out + output;
+        y[to] = strip_result(p, part, sum, strip_end(p, part, row, to, row_gate, residual));
+      }
+    }
   }
 }
 

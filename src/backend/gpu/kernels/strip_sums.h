@@ -81,62 +81,6 @@ DEVICE_FN void quantize_row_block(f32x4 low, f32x4 high, u32 lane, SHARED(u32) c
   }
 }
 
-/// Puts what a block says into `terms`: values [rows][16], offsets [rows][16], factors [16] and
-/// those of the offsets [16].
-DEVICE_FN void store_product(THREAD_REF(const StripProduct) product, u32 n_rows, u32 lane,
-                             SHARED(f32) terms) {
-  SHARED(f32) values = terms + (32 * (lane % 4) + lane / 4);
-  SHARED(f32) offsets = values + 16 * n_rows;
-  UNROLL for (u32 c = 0; c < 2; ++c) {
-    if (2 * (lane % 4) + c < n_rows) {
-      UNROLL for (u32 r = 0; r < 2; ++r) {
-        values[16 * c + 8 * r] = f32(product.values[2 * r + c]);
-        offsets[16 * c + 8 * r] = f32(product.offsets[2 * r + c]);
-      }
-    }
-  }
-  if (lane % 4 == 0u) {
-    SHARED(f32) factors = terms + (32 * n_rows + lane / 4);
-    UNROLL for (u32 r = 0; r < 2; ++r) {
-      factors[8 * r] = product.factors[r];
-      factors[8 * r + 16] = product.offset_factors[r];
-    }
-  }
-}
-
-/// What a block says of one result: factor, value, factor of the offset, offset.
-DEVICE_FN f32x4 load_terms(SHARED(const f32) terms, u32 n_rows, u32 row, u32 column) {
-  SHARED(const f32) value = terms + (16 * column + row);
-  SHARED(const f32) factor = terms + (32 * n_rows + row);
-  return make4(factor[0], value[0], factor[16], value[16 * n_rows]);
-}
-
-#define STRIP_SUM_STEPS 4  // blocks whose terms are read at once
-
-/// One result: the blocks' terms from `terms` on, in order, with the scales of the column's codes.
-DEVICE_FN f32 sum_strip(SHARED(const f32) terms, u32 n_rows, u32 n_blocks, u32 row, u32 column,
-                        bool has_offset, SHARED(const f32) scales) {
-  const u32 stride = STRIP_BLOCK_FLOATS(n_rows);
-  f32 sum = 0.0f;
-  for (u32 block = 0; block < n_blocks; block += STRIP_SUM_STEPS) {
-    f32x4 said[STRIP_SUM_STEPS];
-    f32 scale[STRIP_SUM_STEPS];
-    UNROLL for (u32 i = 0; i < STRIP_SUM_STEPS; ++i) {
-      if (block + i < n_blocks) {
-        said[i] = load_terms(terms + (block + i) * stride, n_rows, row, column);
-        scale[i] = scales[block + i];
-      }
-    }
-    UNROLL for (u32 i = 0; i < STRIP_SUM_STEPS; ++i) {
-      if (block + i < n_blocks) {
-        sum = fma_f32(said[i].x * scale[i], said[i].y, sum);
-        sum = has_offset ? fma_f32(said[i].z * scale[i], said[i].w, sum) : sum;
-      }
-    }
-  }
-  return sum;
-}
-
 // For a single row: four floats for each of the 16 results.
 #define ROW_SUM_STEPS 8
 

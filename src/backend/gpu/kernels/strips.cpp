@@ -1,13 +1,14 @@
-// For several rows of the step. A threadgroup multiplies one strip after the other, and its
-// simdgroups take turns with the blocks of 16 rows by 256 weights that strips consist of; each has
-// the next block in registers while it multiplies one. What blocks say goes to shared memory, where
-// a thread per result adds it up in order of k. Of floats, 512 threads bring chunks of eight rows
-// of the matrix and of all rows of the step to shared memory, and a thread has the four chains of a
-// result. 31 KiB of shared memory. Bound
-// by the latency of the input for small matrices, by memory for large ones.
+// For two to four rows of the step. A chain, 16 results of a matrix for each row, has one simdgroup
+// or several, which share its tiles: the first adds up its own in registers, then what the others
+// have put aside in shared memory. Parts of a simdgroup's next tile are asked for as those of a
+// tile have been used (kernels/few_tile.h). Of floats, chunks of eight rows of the matrix and of up
+// to eight rows of the step pass through shared memory, where a lane has each chain of a result.
+// 31 KiB of shared memory. Bound by the latency of the input for small matrices, by memory for
+// large ones.
 
 #include "backend/gpu/kernels/strips.h"
 
+#include "backend/gpu/kernels/few_tile.h"
 #include "backend/gpu/kernels/strip_group.h"
 #include "backend/gpu/kernels/strip_parts.h"
 #include "backend/gpu/kernels/strip_sums.h"
@@ -15,7 +16,7 @@
 namespace hearth::backend::gpu {
 
 /// What load_row_lot brought becomes `codes` [rows][strip_row_words], `digits`
-/// [rows][blocks][STRIP_DIGIT_BYTES] and `scales` [rows][blocks].
+/// [rows][blocks][STRIP_DIGIT_BYTES] and `scales` [blocks][STRIP_FEW_ROWS].
 DEVICE_FN void quantize_row_lot(u32 n_blocks, u32 n_items, u32 simdgroup, u32 lane,
                                 THREAD(const f32x4) values, SHARED(u32) codes, SHARED(u8) digits,
                                 SHARED(f32) scales) {
@@ -26,46 +27,150 @@ DEVICE_FN void quantize_row_lot(u32 n_blocks, u32 n_items, u32 simdgroup, u32 la
       const u32 block = item - row * n_blocks;
       quantize_block(values[2 * i], values[2 * i + 1], lane,
                      codes + (row * strip_row_words(n_blocks) + block * STRIP_BLOCK_WORDS),
-                     digits + item * STRIP_DIGIT_BYTES, scales + item);
+                     digits + item * STRIP_DIGIT_BYTES, scales + (STRIP_FEW_ROWS * block + row));
     }
   }
 }
 
-/// Multiplies the simdgroup's tiles of strips [begin, end), whose first is in `tile`; leaves there
-/// the one that comes next.
-#define MULTIPLY_STRIPS(format)                                                                    \
-  DEVICE_FN void format##_strips(                                                                  \
-      THREAD_REF(const StripGroup) group, StripMatrix matrix, DEVICE(const u8) first,              \
-      DEVICE(const u8) second, u32 n_rows, u32 teams, u32 begin, u32 end, u32 simdgroup, u32 lane, \
-      SHARED(const u32) codes, SHARED(const u8) digits, SHARED(f32) work,                          \
-      THREAD_REF(StripItem) item, THREAD_REF(StripTile) tile) {                                    \
-    const u32 column = min_u32(lane / 4, n_rows - 1u);                                             \
-    SHARED(const u32) row_codes = codes + column * strip_row_words(group.n_blocks);                \
-    SHARED(const u8) row_digits = digits + column * group.n_blocks * STRIP_DIGIT_BYTES;            \
-    while (item.strip < end) {                                                                     \
-      const StripTile now = tile;                                                                  \
-      const u32 block = item_block(item, group);                                                   \
-      SHARED(f32)                                                                                  \
-      terms =                                                                                      \
-          work + ((item.strip - begin) * group.n_units + item.unit) * STRIP_BLOCK_FLOATS(n_rows);  \
-      item = next_item(item, teams, simdgroup, group.n_units);                                     \
-      if (item.strip < group.end) {                                                                \
-        format##_tile_load(                                                                        \
-            (is_second(item, group) ? second : first) + item_tile(item, group, matrix), lane,      \
-            tile);                                                                                 \
+/// How the simdgroups of a threadgroup share its chains; of a pair, gate and up are two.
+struct ChainShare {
+  u32 n_chains;
+  u32 shift;      // a chain has 1 << shift simdgroups
+  u32 n_at_once;  // chains
+  u32 n_tiles;    // of a chain that a simdgroup has; the last may have less
+};
+
+DEVICE_FN ChainShare chain_share(PARAMS(StripParams) p, THREAD_REF(const StripGroup) group) {
+  ChainShare share;
+  share.n_chains = (group.end - group.begin) * (p.is_pair != 0u ? 2u : 1u);
+  share.shift = p.chain_shift[group.part];
+  share.n_at_once = STRIP_SIMDGROUPS >> share.shift;
+  share.n_tiles = CHAIN_TILES(group.n_blocks, share.shift);
+  return share;
+}
+
+/// The tiles of a chain that a simdgroup has.
+struct ChainPart {
+  u32 chain;
+  u32 begin;  // blocks [begin, end), none where there is no chain
+  u32 end;
+};
+
+DEVICE_FN ChainPart chain_part(ChainShare share, u32 n_blocks, u32 first_chain, u32 simdgroup) {
+  const u32 in_round = simdgroup >> share.shift;
+  const u32 part = simdgroup - (in_round << share.shift);
+  ChainPart result = {first_chain + in_round, part * share.n_tiles, 0};
+  if (in_round < share.n_at_once && result.chain < share.n_chains) {
+    result.end = min_u32(result.begin + share.n_tiles, n_blocks);
+  }
+  return result;
+}
+
+/// Where a tile of a chain lies.
+DEVICE_FN DEVICE(const u8)
+    chain_tile(THREAD_REF(const StripGroup) group, StripMatrix matrix, DEVICE(const u8) first,
+               DEVICE(const u8) second, bool is_pair, u32 chain, u32 block) {
+  const u32 strip = group.begin + (is_pair ? chain / 2 : chain);
+  return (is_pair && chain % 2 != 0u ? second : first) +
+         (strip * matrix.strip_bytes + block * matrix.tile_bytes);
+}
+
+/// The scales of the lane's two rows.
+DEVICE_FN void lane_scales(SHARED(const f32) scales, u32 block, u32 lane, u32 n_rows,
+                           THREAD(f32) two) {
+  UNROLL for (u32 c = 0; c < 2; ++c) {
+    two[c] = scales[STRIP_FEW_ROWS * block + min_u32(2 * (lane % 2) + c, n_rows - 1u)];
+  }
+}
+
+/// Where the lane's two results of a strip go (kernels/few_tile.h), in y.
+struct ResultPlaces {
+  u32 rows[2];  // of the step
+  u64 to[2];
+  bool is_stored[2];
+};
+
+DEVICE_FN ResultPlaces result_places(PARAMS(StripParams) p, u32 part, u32 strip, u32 first_step_row,
+                                     u32 n_rows, u32 lane, bool is_owner) {
+  const u32 output = strip * STRIP_ROWS + lane / 4 + 8 * (lane % 4 / 2);
+  ResultPlaces places;
+  UNROLL for (u32 c = 0; c < 2; ++c) {
+    const u32 row = 2 * (lane % 2) + c;
+    places.rows[c] = first_step_row + row;
+    places.to[c] = u64(places.rows[c]) * p.n_out[part] + output;
+    places.is_stored[c] = is_owner && row < n_rows && output < p.n_out[part];
+  }
+  return places;
+}
+
+struct StripEnds {
+  StripEnd of[2];
+};
+
+DEVICE_FN StripEnds strip_ends(PARAMS(StripParams) p, u32 part,
+                               THREAD_REF(const ResultPlaces) places, DEVICE(const f32) row_gate,
+                               DEVICE(const f32) residual) {
+  StripEnds ends;
+  UNROLL for (u32 c = 0; c < 2; ++c) {
+    const StripEnd none = {0.0f, 0.0f};
+    ends.of[c] = none;
+    if (places.is_stored[c]) {
+      ends.of[c] = strip_end(p, part, places.rows[c], places.to[c], row_gate, residual);
+    }
+  }
+  return ends;
+}
+
+/// The simdgroup's tiles, whose first is in `tile`, go into `results` if they are the first of the
+/// chain, otherwise to `aside`; `tile` becomes the one at `behind`.
+#define FEW_TILES(format, has_offset)                                                              \
+  DEVICE_FN void format##_few_tiles(                                                               \
+      ChainPart part, DEVICE(const u8) from, u32 tile_bytes, bool has_behind,                      \
+      DEVICE(const u8) behind, SHARED(const u32) codes, SHARED(const u8) digits,                   \
+      SHARED(const f32) scales, u32 n_rows, u32 lane, SHARED(u32) aside,                           \
+      THREAD_REF(StripTile) tile, THREAD(f32) results) {                                           \
+    KEEP_LOOP for (u32 block = part.begin; block < part.end; ++block) {                            \
+      const bool is_last = block + 1u == part.end;                                                 \
+      FewProduct product;                                                                          \
+      format##_few_multiply(tile, !is_last || has_behind,                                          \
+                            is_last ? behind : from + (block + 1u - part.begin) * tile_bytes,      \
+                            codes + block * STRIP_BLOCK_WORDS, digits + block * STRIP_DIGIT_BYTES, \
+                            lane, product);                                                        \
+      if (part.begin == 0u) {                                                                      \
+        f32 two[2];                                                                                \
+        lane_scales(scales, block, lane, n_rows, two);                                             \
+        add_few_product(product, has_offset, two, results);                                        \
+      } else {                                                                                     \
+        store_few_product(product, lane, aside + (block - part.begin) * FEW_TERMS);                \
       }                                                                                            \
-      const StripCodes mine = strip_codes(row_digits + block * STRIP_DIGIT_BYTES, lane);           \
-      u32x4 pairs[STRIP_PAIRS];                                                                    \
-      load_pairs(row_codes + block * STRIP_BLOCK_WORDS, lane, pairs);                              \
-      StripProduct product;                                                                        \
-      format##_tile_multiply(now, pairs, mine, product);                                           \
-      store_product(product, n_rows, lane, terms);                                                 \
     }                                                                                              \
   }
 
-MULTIPLY_STRIPS(q4_k)
-MULTIPLY_STRIPS(q5_k)
-MULTIPLY_STRIPS(q6_k)
+FEW_TILES(q4_k, true)
+FEW_TILES(q5_k, true)
+FEW_TILES(q6_k, false)
+
+#define ASIDE_STEPS 2  // tiles whose terms are read at once
+
+/// Goes on with what was put aside of blocks [begin, n_blocks).
+DEVICE_FN void add_aside(SHARED(const u32) aside, u32 begin, u32 n_blocks, bool has_offset,
+                         SHARED(const f32) scales, u32 n_rows, u32 lane, THREAD(f32) results) {
+  KEEP_LOOP for (u32 block = begin; block < n_blocks; block += ASIDE_STEPS) {
+    FewProduct said[ASIDE_STEPS];
+    f32 two[ASIDE_STEPS][2];
+    UNROLL for (u32 i = 0; i < ASIDE_STEPS; ++i) {
+      if (block + i < n_blocks) {
+        said[i] = load_few_product(aside + (block + i - begin) * FEW_TERMS, lane);
+        lane_scales(scales, block + i, lane, n_rows, two[i]);
+      }
+    }
+    UNROLL for (u32 i = 0; i < ASIDE_STEPS; ++i) {
+      if (block + i < n_blocks) {
+        add_few_product(said[i], has_offset, two[i], results);
+      }
+    }
+  }
+}
 
 EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts),
              BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, row_gate),
@@ -73,10 +178,9 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
              BUFFER(6, const u8, weight1), BUFFER(7, const u8, weight2),
              BUFFER(8, const u8, weight3), BUFFER(9, f32, y0), BUFFER(10, f32, y1),
              BUFFER(11, f32, y2), BUFFER(12, f32, y3)) {
-  SHARED_ARRAY(f32, work, STRIP_WORK);
-  SHARED_ARRAY(u32, codes, (STRIP_LOT_BLOCKS * STRIP_BLOCK_WORDS + STRIP_MAX_ROWS * STRIP_ROW_GAP));
+  SHARED_ARRAY(f32, pool, STRIP_POOL);  // codes and what is put aside, or floats
   SHARED_ARRAY(u8, digits, (STRIP_LOT_BLOCKS * STRIP_DIGIT_BYTES));
-  SHARED_ARRAY(f32, scales, STRIP_LOT_BLOCKS);
+  SHARED_ARRAY(f32, scales, (STRIP_LOT_BLOCKS * 2));
   SHARED_ARRAY(f32, inverses, STRIP_MAX_ROWS);
   const StripGroup group = strip_group(p, k_group.x);
   const u32 type = p.type[group.part];
@@ -91,22 +195,25 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
   if (type == STRIP_F32) {
     DEVICE(const f32) matrix = floats(weight);
     const u32 first_row = group.begin * STRIP_FLOAT_ROWS;
-    f32x4 loaded[FLOAT_CHUNKS];
-    load_chunks(p, matrix, first_row, n_out, 0, k_thread.x, loaded);
+    f32x4 loaded[FLOAT_LOADS];
+    load_float_rows(p, matrix, first_row, n_out, 0, k_thread.x, loaded);
     wait_for_kernel_before();
     multiply_float_rows(p, group.part, matrix, first_row, first_step_row,
                         min_u32(n_step_rows, first_step_row + p.group_rows), x, norm, row_gate,
-                        residual, work, codes, inverses, k_thread.x, loaded, y);
+                        residual, pool, inverses, k_thread.x, loaded, y);
     return;
   }
 
-  const u32 teams = max_u32(STRIP_SIMDGROUPS / group.n_units, 1u);
+  const bool is_pair = p.is_pair != 0u;
   const StripMatrix matrix = strip_matrix(type, group.n_blocks);
-  StripItem item = first_item(group.begin, teams, k_simdgroup, group.n_units);
+  const u32 code_words = p.group_rows * strip_row_words(group.n_blocks);
+  const ChainShare share = chain_share(p, group);
+  ChainPart part = chain_part(share, group.n_blocks, 0, k_simdgroup);
+  DEVICE(const u8)
+  from = chain_tile(group, matrix, weight, weight1, is_pair, part.chain, part.begin);
   StripTile tile;
-  if (item.strip < group.end) {
-    tile_load(type, (is_second(item, group) ? weight1 : weight) + item_tile(item, group, matrix),
-              k_lane, tile);
+  if (part.begin < part.end) {
+    tile_load(type, from, k_lane, tile);
   }
   wait_for_kernel_before();
   if (first_step_row >= n_step_rows) {
@@ -122,46 +229,75 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
     group_barrier();
     apply_norm(norm, inverses, group.n_blocks, n_items, k_simdgroup, k_lane, values);
   }
+  SHARED(u32) codes = as_words(pool);
   quantize_row_lot(group.n_blocks, n_items, k_simdgroup, k_lane, values, codes, digits, scales);
   group_barrier();
 
-  const u32 block_floats = STRIP_BLOCK_FLOATS(n_rows);
-  for (u32 strip = group.begin; strip < group.end; strip += p.round_strips) {
-    const u32 end = min_u32(strip + p.round_strips, group.end);
-    const u32 n_results = (end - strip) * n_rows * STRIP_ROWS * (p.is_pair != 0u ? 2u : 1u);
-    const ResultPlace first_place =
-        result_place(p, group, n_rows, strip, k_thread.x, n_results, first_step_row);
-    StripEnd ending = strip_end(p, group.part, first_step_row, first_place, row_gate, residual);
-    if (type == STRIP_Q4_K) {
-      q4_k_strips(group, matrix, weight, weight1, n_rows, teams, strip, end, k_simdgroup, k_lane,
-                  codes, digits, work, item, tile);
-    } else if (type == STRIP_Q5_K) {
-      q5_k_strips(group, matrix, weight, weight1, n_rows, teams, strip, end, k_simdgroup, k_lane,
-                  codes, digits, work, item, tile);
-    } else {
-      q6_k_strips(group, matrix, weight, weight1, n_rows, teams, strip, end, k_simdgroup, k_lane,
-                  codes, digits, work, item, tile);
+  const u32 column = few_column(k_lane, n_rows);
+  SHARED(const u32) own_codes = codes + column * strip_row_words(group.n_blocks);
+  SHARED(const u8) own_digits = digits + column * group.n_blocks * STRIP_DIGIT_BYTES;
+  SHARED(f32) ups = pool + code_words;  // of a pair
+  const u32 n_aside = group.n_blocks - share.n_tiles;
+  SHARED(u32) aside = codes + (code_words + FEW_PAIR_WORDS);
+  const bool has_offset = type != STRIP_Q6_K;
+  for (u32 first = 0; first < share.n_chains; first += share.n_at_once) {
+    const u32 in_round = part.chain - first;
+    const bool has_tiles = part.begin < part.end;
+    const bool is_owner = has_tiles && part.begin == 0u;
+    const bool is_up = is_pair && part.chain % 2 != 0u;
+    const u32 strip = group.begin + (is_pair ? part.chain / 2 : part.chain);
+    const ResultPlaces places =
+        result_places(p, group.part, strip, first_step_row, n_rows, k_lane, is_owner && !is_up);
+    const StripEnds ending = strip_ends(p, group.part, places, row_gate, residual);
+    const ChainPart next = chain_part(share, group.n_blocks, first + share.n_at_once, k_simdgroup);
+    DEVICE(const u8)
+    behind = chain_tile(group, matrix, weight, weight1, is_pair, next.chain, next.begin);
+    const bool has_behind = next.begin < next.end;
+    SHARED(u32) chain_aside = aside + in_round * n_aside * FEW_TERMS;
+    SHARED(u32)
+    own_aside = chain_aside + (part.begin - min_u32(share.n_tiles, part.begin)) * FEW_TERMS;
+    f32 results[2] = {0.0f, 0.0f};
+    if (has_tiles) {
+      if (type == STRIP_Q4_K) {
+        q4_k_few_tiles(part, from, matrix.tile_bytes, has_behind, behind, own_codes, own_digits,
+                       scales, n_rows, k_lane, own_aside, tile, results);
+      } else if (type == STRIP_Q5_K) {
+        q5_k_few_tiles(part, from, matrix.tile_bytes, has_behind, behind, own_codes, own_digits,
+                       scales, n_rows, k_lane, own_aside, tile, results);
+      } else {
+        q6_k_few_tiles(part, from, matrix.tile_bytes, has_behind, behind, own_codes, own_digits,
+                       scales, n_rows, k_lane, own_aside, tile, results);
+      }
     }
-    group_barrier();
-    for (u32 begin = 0; begin < n_results; begin += STRIP_THREADS) {
-      const ResultPlace place =
-          result_place(p, group, n_rows, strip, begin + k_thread.x, n_results, first_step_row);
-      if (begin != 0u) {
-        ending = strip_end(p, group.part, first_step_row, place, row_gate, residual);
-      }
-      f32 result = sum_strip(
-          work + (place.in_round * group.n_units + place.kind * group.n_blocks) * block_floats,
-          n_rows, group.n_blocks, place.row, place.column, type != STRIP_Q6_K,
-          scales + place.column * group.n_blocks);
-      const f32 other = shuffle_xor(result, STRIP_ROWS);
-      if (p.is_pair != 0u) {
-        result = activate_f32(p.activation, result) * other;
-      }
-      if (place.is_stored) {
-        y[place.to] = strip_result(p, group.part, result, ending);
+    if (n_aside != 0u) {
+      group_barrier();
+      if (is_owner) {
+        add_aside(chain_aside, share.n_tiles, group.n_blocks, has_offset, scales, n_rows, k_lane,
+                  results);
       }
     }
-    group_barrier();  // what blocks said has been used
+    if (is_pair) {
+      SHARED(f32) two = ups + (in_round / 2 * 64 + 2 * k_lane);
+      if (is_owner && is_up) {
+        store2(two, results[0], results[1]);
+      }
+      group_barrier();
+      if (is_owner && !is_up) {
+        UNROLL for (u32 c = 0; c < 2; ++c) {
+          results[c] = activate_f32(p.activation, results[c]) * two[c];
+        }
+      }
+    }
+    UNROLL for (u32 c = 0; c < 2; ++c) {
+      if (places.is_stored[c]) {
+        y[places.to[c]] = strip_result(p, group.part, results[c], ending.of[c]);
+      }
+    }
+    if (n_aside != 0u || is_pair) {
+      group_barrier();  // what was put aside has been used
+    }
+    part = next;
+    from = behind;
   }
 }
 

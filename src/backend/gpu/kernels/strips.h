@@ -13,9 +13,18 @@ namespace hearth::backend::gpu {
 #define STRIP_PARTS 4
 #define STRIP_MAX_ROWS 8     // of the step that a threadgroup multiplies
 #define STRIP_MAX_BLOCKS 56  // of 256 values of a row,
-#define STRIP_LOT_BLOCKS 64  // of all rows of a threadgroup of strip_projection
+#define STRIP_LOT_BLOCKS 64  // of all rows of a threadgroup of strip_projection,
+#define STRIP_FEW_ROWS 4     // of which there are so many beside other matrices than of floats
+#define STRIP_POOL 7424      // floats of its codes and of what it puts aside,
+#define FEW_PAIR_WORDS 512   // some of them for pairs
+#define FEW_TERMS (5 * 32)   // and so many for each tile
+/// Of n_blocks tiles of a chain those of each of 1 << shift simdgroups.
+#define CHAIN_TILES(n_blocks, shift) (((n_blocks) + (1u << (shift)) - 1u) >> (shift))
 
-#define STRIP_BLOCK_WORDS 64  // of a block of codes
+// Blocks of codes in shared memory: words 2 q and 2 q + 1 of both halves of 64 values lie together.
+// After the blocks of a row a gap, so that rows meet different banks.
+#define STRIP_BLOCK_WORDS 64
+#define STRIP_ROW_GAP 16
 /// The sums of 16 codes each, as low six bits and the rest: bytes, first all low ones.
 #define STRIP_DIGIT_BYTES 32
 
@@ -37,9 +46,7 @@ namespace hearth::backend::gpu {
 
 #define STRIP_TAPS 4  // of a convolution behind part 0
 
-/// Floats of work that what blocks of one strip say takes before it is added up.
-#define STRIP_WORK 3072
-#define STRIP_BLOCK_FLOATS(n_rows) (32 * (n_rows) + 32)
+#define STRIP_WORK 3072  // floats of values that norms and sums of floats pass through
 
 /// Floats of what a tile says of one row: of four numbers for each of 16 results, or eight sums and
 /// as many scales in half the space.
@@ -68,10 +75,12 @@ namespace hearth::backend::gpu {
 /// Threadgroup g.x takes group_strips of the strips of the first part with g.x < group_end, after
 /// those of the threadgroups before it; of floats that is one. Grid (group_end of the last part,
 /// ceil(capacity / group_rows)). n is a multiple of 256; a matrix has less than 4 GiB. For r =
-/// group_rows: r <= STRIP_MAX_ROWS, n / 256 <= STRIP_MAX_BLOCKS, with blocks of 256 weights n / 256
-/// * r <= STRIP_LOT_BLOCKS and STRIP_BLOCK_FLOATS(r) times n / 256, twice that for a pair, times
-/// round_strips <= STRIP_WORK, for one row ROW_WORK, with blocks of 32 n / 256 * r <=
-/// STRIP_MAX_BLOCKS.
+/// group_rows: n / 256 <= STRIP_MAX_BLOCKS; with blocks of 256 weights r <= STRIP_FEW_ROWS and n /
+/// 256 * r <= STRIP_LOT_BLOCKS; with blocks of 32, and of floats alone, r <= STRIP_MAX_ROWS and n /
+/// 256 * r <= STRIP_MAX_BLOCKS, of floats STRIP_LOT_BLOCKS. For one row ROW_TERMS times n / 256,
+/// twice that for a pair, times round_strips <= ROW_WORK. For several with blocks of 256 weights
+/// STRIP_POOL has room for codes, FEW_PAIR_WORDS, and FEW_TERMS for each tile of the chains of a
+/// round that another than the first of 1 << chain_shift simdgroups has.
 struct StripParams {
   u32 axis;  // whose rows: 0 of the step, 1 of its logits
   u32 n;
@@ -82,14 +91,15 @@ struct StripParams {
   u32 group_end[STRIP_PARTS];
   u32 group_strips[STRIP_PARTS];
   u32 group_rows;    // of the step
-  u32 round_strips;  // whose terms fit into work
+  u32 round_strips;  // for one row: whose terms fit into work
   u32 is_pair;
   u32 activation;  // of the pair, graph::ActivationKind
   u32 has_row_gate;
   u32 row_activation;
-  u32 has_residual;  // for y0
-  u32 has_conv;      // one row alone: y0 goes through a convolution of STRIP_TAPS
-  u64 slot_stride;   // of its rings, CausalConvParams
+  u32 has_residual;              // for y0
+  u32 has_conv;                  // one row alone: y0 goes through a convolution of STRIP_TAPS
+  u64 slot_stride;               // of its rings, CausalConvParams
+  u32 chain_shift[STRIP_PARTS];  // several rows: 1 << it simdgroups share a chain
 };
 
 }  // namespace hearth::backend::gpu

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/checked.h"
 #include "tests/backend/gpu/kernels/weight_types.h"
 #include "tests/graph/tiny_model.h"
 
@@ -19,6 +20,7 @@ constexpr std::int64_t n_rows = 2;
 constexpr std::int64_t n_used = 3;
 constexpr std::int64_t n_out = 37;
 constexpr std::int64_t first_row = 16;  // of an expert
+constexpr u32 n_strips = 3;             // of an expert
 constexpr std::int64_t n = 512;
 constexpr std::int64_t shared_n = 768;
 
@@ -65,7 +67,7 @@ TEST_P(GpuExpertDown, AddsTheChosenExpertsThenTheResidualThenTheSharedOne) {
   const Matrix shared_said = op(graph::Mul{}, {op(graph::MatMul{shared, {}}, {gated}), share});
   const Matrix with_shared = op(graph::Add{}, {with_residual, shared_said});
 
-  const auto run = [&](KernelId kernel, bool has_residual, bool has_shared) {
+  const auto run = [&](KernelId kernel, bool has_residual, bool has_shared, u32 group_strips) {
     const ExpertDownParams params{.n = n,
                                   .n_out = n_out,
                                   .n_used = n_used,
@@ -76,22 +78,34 @@ TEST_P(GpuExpertDown, AddsTheChosenExpertsThenTheResidualThenTheSharedOne) {
                                   .shared_n = has_shared ? static_cast<u32>(shared_n) : 0u,
                                   .shared_type = strip_number(GetParam().shared),
                                   .activation = static_cast<u32>(ActivationKind::silu),
-                                  .row_activation = static_cast<u32>(ActivationKind::sigmoid)};
-    return run_everywhere(call(kernel,
-                               {counts(n_rows), contents(x.data), contents(routing.data),
-                                contents(residual.data), tiles(down), contents(shared_x.data),
-                                contents(shared_gate.data), contents(row_gate.data), tiles(shared),
-                                poisoned((n_rows + 1) * n_out)},
-                               params, {3, n_rows + 1}, {DOWN_THREADS}))
+                                  .row_activation = static_cast<u32>(ActivationKind::sigmoid),
+                                  .group_strips = group_strips};
+    const bool by_rows = kernel == KernelId::expert_down_rows;
+    const u32 n_slots = n_used + (has_shared ? 1 : 0);
+    return run_everywhere(
+               call(kernel,
+                    {counts(n_rows), contents(x.data), contents(routing.data),
+                     contents(residual.data), tiles(down), contents(shared_x.data),
+                     contents(shared_gate.data), contents(row_gate.data), tiles(shared),
+                     poisoned((n_rows + 1) * n_out)},
+                    params,
+                    {by_rows ? static_cast<u32>(ceil_div(n_strips, group_strips)) : n_strips,
+                     n_rows + 1},
+                    {by_rows ? DOWN_ROWS_THREADS(n_slots) : DOWN_THREADS}))
         .back();
   };
   const KernelId for_type = kernel_for_type("expert_down_", GetParam().experts);
   for (const KernelId kernel : {KernelId::expert_down, for_type}) {
-    expect_bits(run(kernel, false, false), sum.data);
-    expect_bits(run(kernel, true, false), with_residual.data);
+    expect_bits(run(kernel, false, false, 1), sum.data);
+    expect_bits(run(kernel, true, false, 1), with_residual.data);
     if (kernel == KernelId::expert_down || GetParam().experts == GetParam().shared) {
-      expect_bits(run(kernel, true, true), with_shared.data);
+      expect_bits(run(kernel, true, true, 1), with_shared.data);
     }
+  }
+  for (const u32 group_strips : {1u, 2u, 3u}) {
+    expect_bits(run(KernelId::expert_down_rows, false, false, group_strips), sum.data);
+    expect_bits(run(KernelId::expert_down_rows, true, false, group_strips), with_residual.data);
+    expect_bits(run(KernelId::expert_down_rows, true, true, group_strips), with_shared.data);
   }
 }
 

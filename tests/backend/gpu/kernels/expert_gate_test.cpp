@@ -23,9 +23,9 @@ constexpr std::int64_t n_out = 37;
 constexpr std::int64_t first_up = 48;  // row of an expert: a whole number of strips
 constexpr float eps = 1e-5f;
 
-/// The kernel for all types, and that for the matrices' own if it chooses among so few.
+/// The kernels for all types, and that for the matrices' own if it chooses among so few.
 std::vector<KernelId> gate_kernels(std::string_view type, const ExpertGateParams& params) {
-  std::vector<KernelId> kernels{KernelId::expert_gate};
+  std::vector<KernelId> kernels{KernelId::expert_gate, KernelId::expert_gate_rows};
   if (params.n_experts <= GATE_TYPE_MAX_EXPERTS && params.n_used <= GATE_TYPE_MAX_USED) {
     kernels.push_back(kernel_for_type("expert_gate_", type));
   }

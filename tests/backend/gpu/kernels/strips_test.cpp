@@ -57,6 +57,15 @@ class GpuStrips : public testing::TestWithParam<StripTypes> {
         GetParam().types, [](std::string_view type) { return STRIP_IS_SMALL(strip_number(type)); });
   }
 
+  /// Of the step, for a threadgroup.
+  static u32 most_rows() {
+    const bool are_floats_or_small =
+        has_small() || std::ranges::all_of(GetParam().types, [](std::string_view type) {
+          return strip_number(type) == STRIP_F32;
+        });
+    return are_floats_or_small ? static_cast<u32>(many_rows) : STRIP_FEW_ROWS;
+  }
+
   static StripParams params_of(std::int64_t n) {
     StripParams params{.n = static_cast<u32>(n)};
     params.group_rows = 2;
@@ -88,6 +97,7 @@ class GpuStrips : public testing::TestWithParam<StripTypes> {
       launch.type[i] = is_there ? strip_number(GetParam().types[i]) : 0;
       const bool is_float = launch.type[i] == STRIP_F32;
       launch.group_strips[i] = is_float ? 1 : group_strips;
+      launch.chain_shift[i] = chain_shift;
       const u32 group_rows = is_float ? STRIP_FLOAT_ROWS : group_strips * STRIP_ROWS;
       n_groups +=
           params.is_pair != 0 && i == 1 ? 0 : (params.n_out[i] + group_rows - 1) / group_rows;
@@ -162,6 +172,7 @@ class GpuStrips : public testing::TestWithParam<StripTypes> {
   graph::RandomWeights weights_{3};
   std::vector<i32> positions{4};
   u32 group_strips = 2;
+  u32 chain_shift = 2;  // of a group_strips of 2
 };
 
 TEST_P(GpuStrips, NormsItsInputAndMultipliesFourMatrices) {
@@ -174,7 +185,7 @@ TEST_P(GpuStrips, NormsItsInputAndMultipliesFourMatrices) {
     const Matrix x = random_matrix(rows, n, 4);
     const Matrix normed = op(graph::RmsNorm{norm, eps}, {x});
     StripParams params = params_of(n);
-    params.group_rows = rows == many_rows ? many_rows : 2;
+    params.group_rows = rows == many_rows ? most_rows() : 2;
     params.has_norm = 1;
     params.eps = eps;
     Operands operands;
@@ -265,12 +276,15 @@ TEST_P(GpuStrips, GivesTheSameBitsWithManyStripsForAThreadgroup) {
     params.has_norm = params.has_row_gate = params.has_residual = 1;
     params.eps = eps;
     params.row_activation = static_cast<u32>(ActivationKind::sigmoid);
-    expect_bits(run(params, x,
-                    {.norm = values<float>(weights_.bytes(norm)),
-                     .row_gate = row_gate.data,
-                     .residual = residual.data,
-                     .matrices = {matrix}})[0],
-                expected.data);
+    for (const u32 shift : shapes<u32>({0, 1, 3})) {
+      chain_shift = shift;
+      expect_bits(run(params, x,
+                      {.norm = values<float>(weights_.bytes(norm)),
+                       .row_gate = row_gate.data,
+                       .residual = residual.data,
+                       .matrices = {matrix}})[0],
+                  expected.data);
+    }
   }
 }
 
@@ -319,7 +333,10 @@ TEST_P(GpuStripPair, GivesTheSameBitsWithManyStripsForAThreadgroup) {
     params.n_out[0] = params.n_out[1] = static_cast<u32>(n_out);
     params.is_pair = 1;
     params.activation = static_cast<u32>(ActivationKind::silu);
-    expect_bits(run(params, x, {.matrices = {gate, up}})[0], expected.data);
+    for (const u32 shift : shapes<u32>({0, 1, 2})) {
+      chain_shift = shift;
+      expect_bits(run(params, x, {.matrices = {gate, up}})[0], expected.data);
+    }
   }
 }
 
