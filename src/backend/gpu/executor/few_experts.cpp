@@ -94,21 +94,21 @@ void record_routed_gate(const plan::OpLaunch& router, const plan::ExpertGate& ga
       .first_row = {static_cast<u32>(gate.gate.first_row), static_cast<u32>(gate.up.first_row)},
       .activation = static_cast<u32>(gate.kind)};
   const auto n_strips = static_cast<u32>(ceil_div(params.n_out, STRIP_ROWS));
-  const u32 wanted =
-      strips_for_each_group(n_strips, params.n_used * recorder.rows(gate.input), recorder);
+  const u32 rows = recorder.rows(gate.input);
+  const bool by_rows = rows > 1;
   const u32 n_units = 2 * params.n / static_cast<u32>(block_values);
-  const u32 limit = std::min<u32>(EXPERT_MAX_UNITS(params.type) / n_units, EXPERT_MAX_STRIPS);
-  const bool by_rows = wanted > limit && limit < GATE_ROWS_STRIPS;
-  params.group_strips = std::min<u32>(wanted, by_rows ? GATE_ROWS_STRIPS : limit);
+  const u32 most = by_rows
+                       ? GATE_ROWS_STRIPS
+                       : std::min<u32>(EXPERT_MAX_UNITS(params.type) / n_units, EXPERT_MAX_STRIPS);
+  params.group_strips =
+      std::min(strips_for_each_group(n_strips, params.n_used * rows, recorder), most);
   recorder.dispatch(
       by_rows ? KernelId::expert_gate_rows : gate_kernel(params, gate.gate.weight, recorder),
       {recorder.step().counts, recorder.value(gate.input),
        gate.norm ? recorder.weight(gate.norm->weight) : recorder.absent(),
        recorder.value(router.inputs.front()), recorder.weight(gate.gate.weight),
        recorder.weight(gate.up.weight), recorder.value(gate.routing), recorder.value(gate.output)},
-      params,
-      {static_cast<u32>(ceil_div(n_strips, params.group_strips)), params.n_used,
-       recorder.rows(gate.input)},
+      params, {static_cast<u32>(ceil_div(n_strips, params.group_strips)), params.n_used, rows},
       STRIP_THREADS);
 }
 

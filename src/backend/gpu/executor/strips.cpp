@@ -103,7 +103,7 @@ u32 divide_strips(std::span<const Part> parts, u32 n_groups, StripParams& params
 u32 chain_shift(u32 n_strips, u32 n_blocks, u32 rows, bool is_pair) {
   const u32 n_chains = n_strips * (is_pair ? 2 : 1);
   const u32 n_words =
-      STRIP_POOL - FEW_PAIR_WORDS - rows * (n_blocks * STRIP_BLOCK_WORDS + STRIP_ROW_GAP);
+      STRIP_POOL - FEW_PASSED_WORDS - rows * (n_blocks * STRIP_BLOCK_WORDS + STRIP_ROW_GAP);
   const auto fits = [&](u32 shift) {
     const u32 n_at_once = std::min<u32>(STRIP_SIMDGROUPS >> shift, n_chains);
     return n_at_once * (n_blocks - CHAIN_TILES(n_blocks, shift)) * FEW_TERMS <= n_words;

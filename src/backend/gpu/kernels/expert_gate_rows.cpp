@@ -1,7 +1,7 @@
-// As expert_gate.cpp, for so many rows that each simdgroup can have a strip of gate or of up for
-// itself, whose chains it keeps in registers (kernels/own_chains.h): all threadgroups run at once,
-// and weights never wait for sums. 27 KiB of shared memory. Bound by memory, behind the latency of
-// norm and choice.
+// As expert_gate.cpp, for several rows: a simdgroup has a strip of gate or of up for itself and
+// keeps its chains in registers (kernels/own_chains.h), so all threadgroups run at once, and
+// weights never wait for sums. 27 KiB of shared memory. Bound by memory, behind the latency of norm
+// and choice.
 
 #include "backend/gpu/kernels/expert_gate.h"
 #include "backend/gpu/kernels/own_chains.h"

@@ -166,21 +166,62 @@ DEVICE_FN void add_few_product(THREAD_REF(const FewProduct) product, bool has_of
   }
 }
 
-/// What a tile says, put aside for the lanes that add it up.
+/// What a tile says, put aside: values and offsets of both results, then the factors.
 DEVICE_FN void store_few_product(THREAD_REF(const FewProduct) product, u32 lane,
                                  SHARED(u32) terms) {
   UNROLL for (u32 c = 0; c < 2; ++c) {
-    terms[32 * c + lane] = u32(product.values[c]);
-    terms[32 * (2 + c) + lane] = u32(product.offsets[c]);
+    terms[64 * c + lane] = bits_of_f32(f32(product.values[c]));
+    terms[64 * c + 32 + lane] = bits_of_f32(f32(product.offsets[c]));
   }
-  terms[32 * 4 + lane] = product.factors;
+  terms[128 + lane] = product.factors;
 }
 
-DEVICE_FN FewProduct load_few_product(SHARED(const u32) terms, u32 lane) {
-  const FewProduct product = {{i32(terms[lane]), i32(terms[32 + lane])},
-                              {i32(terms[64 + lane]), i32(terms[96 + lane])},
-                              terms[128 + lane]};
-  return product;
+#define ASIDE_STEPS 4  // tiles whose terms are read at once
+
+/// The lane's result goes on by what was put aside of n tiles, at most ASIDE_STEPS: `said` begins
+/// with its value, `factors` with its factors, `scales` with that of its row of codes.
+DEVICE_FN f32 add_aside_lot(SHARED(const u32) said, SHARED(const u32) factors,
+                            SHARED(const f32) scales, u32 n, bool has_offset, f32 result) {
+  u32 value[ASIDE_STEPS];
+  u32 offset[ASIDE_STEPS];
+  u32 both[ASIDE_STEPS];
+  f32 scale[ASIDE_STEPS];
+  UNROLL for (u32 i = 0; i < ASIDE_STEPS; ++i) {
+    if (i < n) {
+      value[i] = said[i * FEW_TERMS];
+      offset[i] = said[i * FEW_TERMS + 32];
+      both[i] = factors[i * FEW_TERMS];
+      scale[i] = scales[i * STRIP_FEW_ROWS];
+    }
+  }
+  UNROLL for (u32 i = 0; i < ASIDE_STEPS; ++i) {
+    if (i < n) {
+      const f32 factor = to_f32(f16_of_bits(both[i] & 0xffffu));
+      const f32 offset_factor = -to_f32(f16_of_bits(both[i] >> 16));
+      result = fma_f32(factor * scale[i], f32_of_bits(value[i]), result);
+      result =
+          has_offset ? fma_f32(offset_factor * scale[i], f32_of_bits(offset[i]), result) : result;
+    }
+  }
+  return result;
+}
+
+/// The lane's result c goes on by what was put aside of n tiles.
+DEVICE_FN f32 add_aside(SHARED(const u32) aside, u32 n, bool has_offset, SHARED(const f32) scales,
+                        u32 lane, u32 c, f32 before) {
+  SHARED(const u32) said = aside + (64 * c + lane);
+  SHARED(const u32) factors = aside + (128 + lane);
+  f32 result = before;
+  u32 tile = 0;
+  KEEP_LOOP for (; tile + ASIDE_STEPS <= n; tile += ASIDE_STEPS) {
+    result = add_aside_lot(said + tile * FEW_TERMS, factors + tile * FEW_TERMS,
+                           scales + tile * STRIP_FEW_ROWS, ASIDE_STEPS, has_offset, result);
+  }
+  KEEP_LOOP for (; tile < n; ++tile) {
+    result = add_aside_lot(said + tile * FEW_TERMS, factors + tile * FEW_TERMS,
+                           scales + tile * STRIP_FEW_ROWS, 1, has_offset, result);
+  }
+  return result;
 }
 
 }  // namespace hearth::backend::gpu

@@ -1,10 +1,10 @@
 // For two to four rows of the step. A chain, 16 results of a matrix for each row, has one simdgroup
-// or several, which share its tiles: the first adds up its own in registers, then what the others
-// have put aside in shared memory. Parts of a simdgroup's next tile are asked for as those of a
-// tile have been used (kernels/few_tile.h). Of floats, chunks of eight rows of the matrix and of up
-// to eight rows of the step pass through shared memory, where a lane has each chain of a result.
-// 31 KiB of shared memory. Bound by the latency of the input for small matrices, by memory for
-// large ones.
+// or several, which share its tiles: the first adds up its own in registers, then it and the second
+// what the others have put aside in shared memory. Parts of a simdgroup's next tile are asked for
+// as those of a tile have been used (kernels/few_tile.h). Of floats, chunks of eight rows of the
+// matrix and of up to eight rows of the step pass through shared memory, where a lane has each
+// chain of a result. 31 KiB of shared memory. Bound by the latency of the input for small matrices,
+// by memory for large ones.
 
 #include "backend/gpu/kernels/strips.h"
 
@@ -91,14 +91,15 @@ struct ResultPlaces {
 };
 
 DEVICE_FN ResultPlaces result_places(PARAMS(StripParams) p, u32 part, u32 strip, u32 first_step_row,
-                                     u32 n_rows, u32 lane, bool is_owner) {
+                                     u32 n_rows, u32 lane, bool has_first, bool has_second) {
   const u32 output = strip * STRIP_ROWS + lane / 4 + 8 * (lane % 4 / 2);
   ResultPlaces places;
   UNROLL for (u32 c = 0; c < 2; ++c) {
     const u32 row = 2 * (lane % 2) + c;
     places.rows[c] = first_step_row + row;
     places.to[c] = u64(places.rows[c]) * p.n_out[part] + output;
-    places.is_stored[c] = is_owner && row < n_rows && output < p.n_out[part];
+    places.is_stored[c] =
+        (c == 0u ? has_first : has_second) && row < n_rows && output < p.n_out[part];
   }
   return places;
 }
@@ -149,28 +150,6 @@ DEVICE_FN StripEnds strip_ends(PARAMS(StripParams) p, u32 part,
 FEW_TILES(q4_k, true)
 FEW_TILES(q5_k, true)
 FEW_TILES(q6_k, false)
-
-#define ASIDE_STEPS 2  // tiles whose terms are read at once
-
-/// Goes on with what was put aside of blocks [begin, n_blocks).
-DEVICE_FN void add_aside(SHARED(const u32) aside, u32 begin, u32 n_blocks, bool has_offset,
-                         SHARED(const f32) scales, u32 n_rows, u32 lane, THREAD(f32) results) {
-  KEEP_LOOP for (u32 block = begin; block < n_blocks; block += ASIDE_STEPS) {
-    FewProduct said[ASIDE_STEPS];
-    f32 two[ASIDE_STEPS][2];
-    UNROLL for (u32 i = 0; i < ASIDE_STEPS; ++i) {
-      if (block + i < n_blocks) {
-        said[i] = load_few_product(aside + (block + i - begin) * FEW_TERMS, lane);
-        lane_scales(scales, block + i, lane, n_rows, two[i]);
-      }
-    }
-    UNROLL for (u32 i = 0; i < ASIDE_STEPS; ++i) {
-      if (block + i < n_blocks) {
-        add_few_product(said[i], has_offset, two[i], results);
-      }
-    }
-  }
-}
 
 EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, counts),
              BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, row_gate),
@@ -236,18 +215,22 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
   const u32 column = few_column(k_lane, n_rows);
   SHARED(const u32) own_codes = codes + column * strip_row_words(group.n_blocks);
   SHARED(const u8) own_digits = digits + column * group.n_blocks * STRIP_DIGIT_BYTES;
-  SHARED(f32) ups = pool + code_words;  // of a pair
+  SHARED(f32) passed = pool + code_words;  // from simdgroup to simdgroup
+  SHARED(f32)
+  ups = passed + 32 * share.n_at_once * (share.shift != 0u ? 1u : 0u);  // of a pair
   const u32 n_aside = group.n_blocks - share.n_tiles;
-  SHARED(u32) aside = codes + (code_words + FEW_PAIR_WORDS);
+  SHARED(u32) aside = codes + (code_words + FEW_PASSED_WORDS);
   const bool has_offset = type != STRIP_Q6_K;
   for (u32 first = 0; first < share.n_chains; first += share.n_at_once) {
     const u32 in_round = part.chain - first;
     const bool has_tiles = part.begin < part.end;
-    const bool is_owner = has_tiles && part.begin == 0u;
+    // Of lanes' two results the first simdgroup of a chain has one or both, the next the other.
+    const bool has_first = has_tiles && part.begin == 0u;
+    const bool has_second = has_tiles && part.begin == (n_aside != 0u ? share.n_tiles : 0u);
     const bool is_up = is_pair && part.chain % 2 != 0u;
     const u32 strip = group.begin + (is_pair ? part.chain / 2 : part.chain);
-    const ResultPlaces places =
-        result_places(p, group.part, strip, first_step_row, n_rows, k_lane, is_owner && !is_up);
+    const ResultPlaces places = result_places(p, group.part, strip, first_step_row, n_rows, k_lane,
+                                              has_first && !is_up, has_second && !is_up);
     const StripEnds ending = strip_ends(p, group.part, places, row_gate, residual);
     const ChainPart next = chain_part(share, group.n_blocks, first + share.n_at_once, k_simdgroup);
     DEVICE(const u8)
@@ -270,19 +253,30 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
       }
     }
     if (n_aside != 0u) {
+      if (has_first) {
+        passed[32 * in_round + k_lane] = results[1];
+      }
       group_barrier();
-      if (is_owner) {
-        add_aside(chain_aside, share.n_tiles, group.n_blocks, has_offset, scales, n_rows, k_lane,
-                  results);
+      if (has_first || has_second) {
+        const u32 c = has_first ? 0u : 1u;
+        const u32 row = min_u32(2 * (k_lane % 2) + c, n_rows - 1u);
+        const f32 result = add_aside(chain_aside, n_aside, has_offset,
+                                     scales + (STRIP_FEW_ROWS * share.n_tiles + row), k_lane, c,
+                                     has_first ? results[0] : passed[32 * in_round + k_lane]);
+        results[0] = result;
+        results[1] = result;
       }
     }
     if (is_pair) {
       SHARED(f32) two = ups + (in_round / 2 * 64 + 2 * k_lane);
-      if (is_owner && is_up) {
-        store2(two, results[0], results[1]);
+      if (is_up && has_first) {
+        two[0] = results[0];
+      }
+      if (is_up && has_second) {
+        two[1] = results[1];
       }
       group_barrier();
-      if (is_owner && !is_up) {
+      if (!is_up && (has_first || has_second)) {
         UNROLL for (u32 c = 0; c < 2; ++c) {
           results[c] = activate_f32(p.activation, results[c]) * two[c];
         }

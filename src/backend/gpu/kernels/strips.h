@@ -11,13 +11,13 @@ namespace hearth::backend::gpu {
 #define STRIP_THREADS 512
 #define STRIP_SIMDGROUPS (STRIP_THREADS / 32)
 #define STRIP_PARTS 4
-#define STRIP_MAX_ROWS 8     // of the step that a threadgroup multiplies
-#define STRIP_MAX_BLOCKS 56  // of 256 values of a row,
-#define STRIP_LOT_BLOCKS 64  // of all rows of a threadgroup of strip_projection,
-#define STRIP_FEW_ROWS 4     // of which there are so many beside other matrices than of floats
-#define STRIP_POOL 7424      // floats of its codes and of what it puts aside,
-#define FEW_PAIR_WORDS 512   // some of them for pairs
-#define FEW_TERMS (5 * 32)   // and so many for each tile
+#define STRIP_MAX_ROWS 8      // of the step that a threadgroup multiplies
+#define STRIP_MAX_BLOCKS 56   // of 256 values of a row,
+#define STRIP_LOT_BLOCKS 64   // of all rows of a threadgroup of strip_projection,
+#define STRIP_FEW_ROWS 4      // of which there are so many beside other matrices than of floats
+#define STRIP_POOL 7424       // floats of its codes and of what it puts aside,
+#define FEW_PASSED_WORDS 512  // some of them for what simdgroups pass on
+#define FEW_TERMS (5 * 32)    // and so many for each tile
 /// Of n_blocks tiles of a chain those of each of 1 << shift simdgroups.
 #define CHAIN_TILES(n_blocks, shift) (((n_blocks) + (1u << (shift)) - 1u) >> (shift))
 
@@ -79,7 +79,7 @@ namespace hearth::backend::gpu {
 /// 256 * r <= STRIP_LOT_BLOCKS; with blocks of 32, and of floats alone, r <= STRIP_MAX_ROWS and n /
 /// 256 * r <= STRIP_MAX_BLOCKS, of floats STRIP_LOT_BLOCKS. For one row ROW_TERMS times n / 256,
 /// twice that for a pair, times round_strips <= ROW_WORK. For several with blocks of 256 weights
-/// STRIP_POOL has room for codes, FEW_PAIR_WORDS, and FEW_TERMS for each tile of the chains of a
+/// STRIP_POOL has room for codes, FEW_PASSED_WORDS, and FEW_TERMS for each tile of the chains of a
 /// round that another than the first of 1 << chain_shift simdgroups has.
 struct StripParams {
   u32 axis;  // whose rows: 0 of the step, 1 of its logits
