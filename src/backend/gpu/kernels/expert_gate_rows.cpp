@@ -65,15 +65,8 @@ EARLY_KERNEL(expert_gate_rows, STRIP_THREADS, ExpertGateParams, BUFFER(0, const 
   }
   group_barrier();
   if (has_group) {
-    const f32 sum = choice_sum(exponentials, p.n_experts, k_lane);
-    const u32 key = choice_key(exponentials[k_thread.x], sum, k_thread.x, p.n_experts);
-    keys[k_thread.x] = key;
-    simdgroup_barrier();
-    const u32 rank = keys_before(keys + CHOICE_GROUP * k_simdgroup, CHOICE_GROUP, key, k_lane);
-    if (rank < CHOICE_USED) {
-      first_keys[CHOICE_USED * k_simdgroup + rank] = key;
-      first_experts[CHOICE_USED * k_simdgroup + rank] = k_thread.x;
-    }
+    choose_of_group(exponentials, p.n_experts, k_simdgroup, k_lane, keys, first_keys,
+                    first_experts);
   } else if (routes && !by_groups) {
     route_row(values, p.n_experts, p.n_used, k_lane, chosen, probabilities);
   } else if (has_norm && k_simdgroup == NORM_SIMDGROUP) {
@@ -84,19 +77,10 @@ EARLY_KERNEL(expert_gate_rows, STRIP_THREADS, ExpertGateParams, BUFFER(0, const 
     }
   }
   group_barrier();
+  if (has_group) {
+    choose_of_first(first_keys, first_experts, p.n_used, k_thread.x, chosen, probabilities);
+  }
   if (by_groups) {
-    // Eight lanes for each of the first of all groups.
-    const u32 place = k_thread.x / 8;
-    const u32 part = k_thread.x % 8 * 8;
-    const u32 key = first_keys[place];
-    u32 rank = keys_before(first_keys + part, 8, key, place < part ? 0u : place - part);
-    rank += shuffle_xor(rank, 1);
-    rank += shuffle_xor(rank, 2);
-    rank += shuffle_xor(rank, 4);
-    if (part == 0u && rank < p.n_used) {
-      chosen[rank] = first_experts[place];
-      probabilities[rank] = f32_of_bits(key - 1u);
-    }
     group_barrier();
   }
 
