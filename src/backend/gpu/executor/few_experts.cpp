@@ -56,7 +56,7 @@ KernelId kernel_for_type(std::string_view prefix, graph::WeightId weight,
   return kernel_for(prefix, tensor.dtype, name).value();
 }
 
-/// The kernel for the type of gate, which chooses among few, or that for all.
+/// Of one row: the kernel for the type of gate, which chooses among few, or that for all.
 KernelId gate_kernel(const ExpertGateParams& params, graph::WeightId gate,
                      const Recorder& recorder) {
   return params.n_experts <= GATE_TYPE_MAX_EXPERTS && params.n_used <= GATE_TYPE_MAX_USED

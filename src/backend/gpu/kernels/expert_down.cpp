@@ -1,9 +1,9 @@
-// A threadgroup has 16 results of a row: its simdgroups take turns with the tiles of all experts
-// (kernels/row_tile.h), then a thread adds up what one expert says of one result, and one thread
-// those of a result in order. A kernel for each type, which the shared expert has too, has half the
-// code that the one for any two types has, which is fetched anew in every layer. 20 KiB of shared
-// memory. Bound by latency: of the input, of the weights, which nobody can ask for before the
-// experts are known.
+// For one row. A threadgroup has 16 results: its simdgroups take turns with the tiles of all
+// experts (kernels/row_tile.h), then a thread adds up what one expert says of one result, and one
+// thread those of a result in order. A kernel for each type, which the shared expert has too, has
+// half the code that the one for any two types has, which is fetched anew in every layer. 20 KiB of
+// shared memory. Bound by latency: of the input, of the weights, which nobody can ask for before
+// the experts are known.
 
 #include "backend/gpu/kernels/expert_down.h"
 
@@ -45,17 +45,17 @@ struct DownInput {
   RowValues gate;
 };
 
-DEVICE_FN DownInput load_down_input(PARAMS(ExpertDownParams) p, DownTile at, u32 unit, u32 row,
-                                    DEVICE(const f32) x, DEVICE(const f32) shared_x,
-                                    DEVICE(const f32) shared_gate, u32 lane) {
+DEVICE_FN DownInput load_down_input(DownTile at, u32 unit, DEVICE(const f32) x,
+                                    DEVICE(const f32) shared_x, DEVICE(const f32) shared_gate,
+                                    u32 lane) {
   const u32 in_row = LANE_VALUES * lane;
   DownInput input;
   if (at.is_shared) {
-    const u64 from = u64(row) * p.shared_n + at.block * 256 + in_row;
+    const u32 from = at.block * 256 + in_row;
     input.values = load_values(shared_x + from);
     input.gate = load_values(shared_gate + from);
   } else {
-    input.values = load_values(x + (u64(row) * p.n_used * p.n + unit * 256 + in_row));
+    input.values = load_values(x + (unit * 256 + in_row));
   }
   return input;
 }
@@ -89,7 +89,6 @@ DEVICE_FN RowValues gated(u32 activation, DownInput input) {
     SHARED_ARRAY(f32, slot_weights, DOWN_MAX_SLOTS);                                               \
     const u32 type = of_type;                                                                      \
     const u32 shared_type = of_shared;                                                             \
-    const u32 row = k_group.y;                                                                     \
     const u32 n_blocks = p.n / 256;                                                                \
     const u32 n_units = p.n_used * n_blocks + p.shared_n / 256;                                    \
     const u32 shared_terms = p.n_used * n_blocks * STRIP_ROW_TERMS(type);                          \
@@ -105,40 +104,34 @@ DEVICE_FN RowValues gated(u32 activation, DownInput input) {
                 tile);                                                                             \
     }                                                                                              \
     wait_for_kernel_before();                                                                      \
-    if (row != 0u) {                                                                               \
-      if (row >= counts[0]) {                                                                      \
-        return;                                                                                    \
-      }                                                                                            \
-    }                                                                                              \
-    DEVICE(const f32) experts = routing + u64(row) * 2u * p.n_used;                                \
     f32 choice = 0.0f;                                                                             \
     DownInput input;                                                                               \
     if (has_unit) {                                                                                \
       if (!at.is_shared) {                                                                         \
-        choice = experts[at.slot];                                                                 \
+        choice = routing[at.slot];                                                                 \
       }                                                                                            \
-      input = load_down_input(p, at, k_simdgroup, row, x, shared_x, shared_gate, k_lane);          \
+      input = load_down_input(at, k_simdgroup, x, shared_x, shared_gate, k_lane);                  \
     }                                                                                              \
     /* What the last threads need, asked for early. */                                             \
     f32 slot_weight = 0.0f;                                                                        \
     if (k_thread.x < p.n_used) {                                                                   \
-      slot_weight = experts[p.n_used + k_thread.x];                                                \
+      slot_weight = routing[p.n_used + k_thread.x];                                                \
     }                                                                                              \
     f32 before = 0.0f;                                                                             \
     f32 share = 0.0f;                                                                              \
     if (is_last && p.has_residual != 0u) {                                                         \
-      before = residual[u64(row) * p.n_out + output];                                              \
+      before = residual[output];                                                                   \
     }                                                                                              \
     if (is_last && p.shared_n != 0u) {                                                             \
-      share = row_gate[row];                                                                       \
+      share = row_gate[0];                                                                         \
     }                                                                                              \
-    if (row == 0u && counts[0] == 0u) { /* asked for with the rest: nobody waits for it before */  \
+    if (counts[0] == 0u) { /* asked for with the rest: nobody waits for it before */               \
       return;                                                                                      \
     }                                                                                              \
     for (u32 unit = k_simdgroup; unit < n_units; unit += DOWN_SIMDGROUPS) {                        \
       if (unit != k_simdgroup) {                                                                   \
         at = down_tile(p, unit);                                                                   \
-        input = load_down_input(p, at, unit, row, x, shared_x, shared_gate, k_lane);               \
+        input = load_down_input(at, unit, x, shared_x, shared_gate, k_lane);                       \
         if (at.is_shared) {                                                                        \
           load_tile(shared_type, shared_weight + shared_place(p, shared_type, at, k_group.x),      \
                     k_lane, tile);                                                                 \
@@ -147,7 +140,7 @@ DEVICE_FN RowValues gated(u32 activation, DownInput input) {
       if (at.is_shared) {                                                                          \
         input.values = gated(p.activation, input);                                                 \
       } else {                                                                                     \
-        const u32 expert = u32(unit == k_simdgroup ? choice : experts[at.slot]);                   \
+        const u32 expert = u32(unit == k_simdgroup ? choice : routing[at.slot]);                   \
         load_tile(type, weight + expert_place(p, type, at, k_group.x, expert), k_lane, tile);      \
       }                                                                                            \
       const u32 unit_type = at.is_shared ? shared_type : type;                                     \
@@ -184,7 +177,7 @@ DEVICE_FN RowValues gated(u32 activation, DownInput input) {
       if (p.shared_n != 0u) {                                                                      \
         result = result + said[p.n_used * STRIP_ROWS + k_thread.x] * share;                        \
       }                                                                                            \
-      y[u64(row) * p.n_out + output] = result;                                                     \
+      y[output] = result;                                                                          \
     }                                                                                              \
   }
 

@@ -15,15 +15,17 @@ namespace hearth::backend::gpu {
 #define DOWN_MAX_STRIPS 4
 #define DOWN_ROWS_THREADS(n_slots) (32 * (STRIP_SIMDGROUPS / (n_slots) * (n_slots)))
 
-/// y[row] = residual[row] + sum over slots of weight[slot] down[expert[slot]] x[row, slot]
+/// expert_down_<type>, where the shared expert has the same type, and expert_down: for one row;
+/// expert_down_rows: for several. y[row] = residual[row] + sum over slots of weight[slot]
+/// down[expert[slot]] x[row, slot]
 /// [+ shared_down (shared_x[row] * activation(shared_gate[row])) * row_activation(row_gate[row])],
 /// each step rounded as the ops ExpertMatMul, ExpertSum, Add, MatMul, Mul, Add.
 /// Buffers: counts, x f32 [rows, n_used * n], routing f32 [rows, 2 n_used], residual f32 [rows,
 /// n_out], weight tiles of [experts, expert_rows, n], of which rows [first_row, first_row + n_out)
 /// of an expert are multiplied, shared_x and shared_gate f32 [rows, shared_n], row_gate f32 [rows],
 /// shared_weight tiles of [n_out, shared_n], y f32 [rows, n_out]. For an absent buffer any other
-/// may be bound that is only read. Threadgroups of DOWN_THREADS, grid (ceil(n_out / STRIP_ROWS),
-/// capacity), of expert_down_rows DOWN_ROWS_THREADS of the experts and the shared one, grid
+/// may be bound that is only read. Threadgroups of DOWN_THREADS, grid (ceil(n_out / STRIP_ROWS)),
+/// of expert_down_rows DOWN_ROWS_THREADS of the experts and the shared one, grid
 /// (ceil(strips of n_out / group_strips), capacity). expert_rows and first_row are multiples of
 /// TILE_ROWS. n and shared_n are multiples of 256, n_used * n + shared_n at most 256
 /// STRIP_MAX_BLOCKS, with STRIP_ROW_TERMS for each block at most DOWN_WORK, which expert_down_rows

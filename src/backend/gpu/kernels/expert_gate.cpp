@@ -1,10 +1,11 @@
-// A threadgroup has some strips of one expert of a row. Each works out norm, codes and choice for
-// itself, side by side: of each 32 experts a simdgroup finds the first eight, then these simdgroups
-// the first of all, while the others norm and quantize the row. Then simdgroups take turns with
-// tiles (kernels/row_tile.h), two at a time, and a thread per result adds up what they say. A
-// kernel for each type has a third of the code that one for all has, which is fetched anew in every
-// layer; that for all also chooses among any number of experts. 31 KiB of shared memory. Bound by
-// the latency of all this, since the weights cannot be asked for before the experts are known.
+// For one row. A threadgroup has some strips of one expert. Each works out norm, codes and choice
+// for itself, side by side: of each 32 experts a simdgroup finds the first eight, then these
+// simdgroups the first of all, while the others norm and quantize the row. Then simdgroups take
+// turns with tiles (kernels/row_tile.h), two at a time, and a thread per result adds up what they
+// say. A kernel for each type has a third of the code that one for all has, which is fetched anew
+// in every layer; that for all also chooses among any number of experts. 31 KiB of shared memory.
+// Bound by the latency of all this, since the weights cannot be asked for before the experts are
+// known.
 
 #include "backend/gpu/kernels/expert_gate.h"
 
@@ -63,7 +64,6 @@ DEVICE_FN void load_gate_tile(PARAMS(ExpertGateParams) p, u32 type, GateTile at,
     SHARED(u32) keys = as_words(exponentials) + CHOICE_GROUPS * CHOICE_GROUP;                      \
     const u32 type = of_type;                                                                      \
     const bool by_groups = is_by_groups;                                                           \
-    const u32 row = k_group.z;                                                                     \
     const u32 n_blocks = p.n / 256;                                                                \
     const bool has_norm = p.has_norm != 0u;                                                        \
     /* Of few blocks those who choose have none. */                                                \
@@ -79,29 +79,23 @@ DEVICE_FN void load_gate_tile(PARAMS(ExpertGateParams) p, u32 type, GateTile at,
     const GateTile first_tile = {k_group.x * p.group_strips, 0};                                   \
     GateTile at = gate_tile(first_tile, k_simdgroup, 2 * n_blocks);                                \
     wait_for_kernel_before();                                                                      \
-    if (row != 0u) {                                                                               \
-      if (row >= counts[0]) {                                                                      \
-        return;                                                                                    \
-      }                                                                                            \
-    }                                                                                              \
     RowValues input = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};                                      \
     if (has_input) {                                                                               \
-      input = load_values(x + u64(row) * p.n + in_row);                                            \
+      input = load_values(x + in_row);                                                             \
     }                                                                                              \
-    DEVICE(const f32) row_logits = logits + u64(row) * p.n_experts;                                \
     const bool chooses = by_groups && k_simdgroup < CHOICE_GROUPS;                                 \
     const bool routes = !by_groups && k_simdgroup == ROUTING_SIMDGROUP;                            \
     f32 values[ROUTE_VALUES];                                                                      \
     if (chooses) {                                                                                 \
-      exponentials[k_thread.x] = choice_exponential(row_logits, p.n_experts, k_simdgroup, k_lane); \
+      exponentials[k_thread.x] = choice_exponential(logits, p.n_experts, k_simdgroup, k_lane);     \
     }                                                                                              \
     if (routes) {                                                                                  \
-      load_route(row_logits, p.n_experts, k_lane, values);                                         \
+      load_route(logits, p.n_experts, k_lane, values);                                             \
     }                                                                                              \
     if (has_norm && has_input) {                                                                   \
       store_in_columns(input.low, input.high, in_row, COLUMN_STRIDE(p.n), work);                   \
     }                                                                                              \
-    if (row == 0u && counts[0] == 0u) { /* asked for with the rest: nobody waits for it before */  \
+    if (counts[0] == 0u) { /* asked for with the rest: nobody waits for it before */               \
       return;                                                                                      \
     }                                                                                              \
     group_barrier();                                                                               \
@@ -169,8 +163,7 @@ DEVICE_FN void load_gate_tile(PARAMS(ExpertGateParams) p, u32 type, GateTile at,
     const f32 other = shuffle_xor(result, STRIP_ROWS);                                             \
     const u32 output = (first_tile.strip + strip) * STRIP_ROWS + k_thread.x % STRIP_ROWS;          \
     if (half_row % 2 == 0u && is_result && output < p.n_out) {                                     \
-      y[(u64(row) * p.n_used + k_group.y) * p.n_out + output] =                                    \
-          activate_f32(p.activation, result) * other;                                              \
+      y[k_group.y * p.n_out + output] = activate_f32(p.activation, result) * other;                \
     }                                                                                              \
     /* By a simdgroup that has had no result, where there are as few strips as there should be. */ \
     if (k_group.x == 0u && k_group.y == 0u && k_simdgroup == ROUTING_SIMDGROUP) {                  \
@@ -179,9 +172,8 @@ DEVICE_FN void load_gate_tile(PARAMS(ExpertGateParams) p, u32 type, GateTile at,
         sum += probabilities[slot];                                                                \
       }                                                                                            \
       for (u32 slot = k_lane; slot < p.n_used; slot += 32) {                                       \
-        const u64 to = u64(row) * 2u * p.n_used + slot;                                            \
-        routing[to] = f32(chosen[slot]);                                                           \
-        routing[to + p.n_used] = probabilities[slot] / sum;                                        \
+        routing[slot] = f32(chosen[slot]);                                                         \
+        routing[p.n_used + slot] = probabilities[slot] / sum;                                      \
       }                                                                                            \
     }                                                                                              \
   }

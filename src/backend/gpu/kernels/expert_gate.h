@@ -10,7 +10,7 @@ namespace hearth::backend::gpu {
 
 #define EXPERT_MAX_IN 4096  // values of a row
 #define GATE_MAX_EXPERTS 512
-// Kernels for one type choose among fewer.
+// Kernels for a type choose so few of so many.
 #define GATE_TYPE_MAX_EXPERTS 256
 #define GATE_TYPE_MAX_USED 8
 /// Floats of x at first, then of what tiles say.
@@ -19,19 +19,20 @@ namespace hearth::backend::gpu {
 #define EXPERT_MAX_UNITS(type) (EXPERT_WORK / STRIP_ROW_TERMS(type))
 /// Strips of a threadgroup at most: a thread adds up each result of gate and of up.
 #define EXPERT_MAX_STRIPS (STRIP_THREADS / (2 * STRIP_ROWS))
-/// Of expert_gate_rows: a simdgroup has one of gate or of up.
+/// Of several rows: a simdgroup has one of gate or of up.
 #define GATE_ROWS_STRIPS (STRIP_SIMDGROUPS / 2)
 
-/// y[row, slot] = activation(gate[expert[slot]] x[row]) * up[expert[slot]] x[row], with x normed as
-/// a whole row first if has_norm, and experts as graph::Router chooses them. Buffers: counts, x f32
-/// [rows, n], norm f32 [n], logits f32 [rows, n_experts], tiles of gate and up of [n_experts,
-/// expert_rows, n], of which rows [first_row[i], first_row[i] + n_out) of an expert are multiplied,
-/// routing f32 [rows, 2 n_used] (written as router_f32 writes it), y f32 [rows, n_used, n_out].
-/// gate and up may be the same buffer; an absent norm any that is only read. Threadgroups of
-/// STRIP_THREADS, grid (ceil(strips of n_out / group_strips), n_used, capacity). n is a multiple of
-/// 256 up to EXPERT_MAX_IN, group_strips at most EXPERT_MAX_STRIPS and, times 2 n / 256,
-/// EXPERT_MAX_UNITS, expert_rows and first_row are multiples of TILE_ROWS. expert_gate_rows is the
-/// same with group_strips up to GATE_ROWS_STRIPS.
+/// expert_gate_<type> and, for any type and choice, expert_gate: for one row; expert_gate_rows: for
+/// several. y[row, slot] = activation(gate[expert[slot]] x[row]) * up[expert[slot]] x[row], with x
+/// normed as a whole row first if has_norm, and experts as graph::Router chooses them. Buffers:
+/// counts, x f32 [rows, n], norm f32 [n], logits f32 [rows, n_experts], tiles of gate and up of
+/// [n_experts, expert_rows, n], of which rows [first_row[i], first_row[i] + n_out) of an expert are
+/// multiplied, routing f32 [rows, 2 n_used] (written as router_f32 writes it), y f32 [rows, n_used,
+/// n_out]. gate and up may be the same buffer; an absent norm any that is only read. Threadgroups
+/// of STRIP_THREADS, grid (ceil(strips of n_out / group_strips), n_used, capacity). n is a multiple
+/// of 256 up to EXPERT_MAX_IN, expert_rows and first_row are multiples of TILE_ROWS. group_strips
+/// is at most GATE_ROWS_STRIPS for several rows, for one EXPERT_MAX_STRIPS and, times 2 n / 256,
+/// EXPERT_MAX_UNITS.
 struct ExpertGateParams {
   u32 n;
   u32 has_norm;

@@ -17,15 +17,19 @@ using graph::ActivationKind;
 using graph::Matrix;
 using graph::random_matrix;
 
-constexpr std::int64_t n_rows = 2;
 constexpr std::int64_t n_used = 3;
 constexpr std::int64_t n_out = 37;
 constexpr std::int64_t first_up = 48;  // row of an expert: a whole number of strips
 constexpr float eps = 1e-5f;
 
-/// The kernels for all types, and that for the matrices' own if it chooses among so few.
-std::vector<KernelId> gate_kernels(std::string_view type, const ExpertGateParams& params) {
-  std::vector<KernelId> kernels{KernelId::expert_gate, KernelId::expert_gate_rows};
+/// The kernels for so many rows: of one those for all types, and that for the matrices' own if it
+/// chooses among so few.
+std::vector<KernelId> gate_kernels(std::int64_t rows, std::string_view type,
+                                   const ExpertGateParams& params) {
+  if (rows > 1) {
+    return {KernelId::expert_gate_rows};
+  }
+  std::vector<KernelId> kernels{KernelId::expert_gate_rows, KernelId::expert_gate};
   if (params.n_experts <= GATE_TYPE_MAX_EXPERTS && params.n_used <= GATE_TYPE_MAX_USED) {
     kernels.push_back(kernel_for_type("expert_gate_", type));
   }
@@ -52,11 +56,16 @@ TEST_P(GpuExpertGateTypes, ChoosesExpertsAndMultipliesTheirGateAndUp) {
   const auto norm = weights_.add_uniform("norm", {n_in}, 0.5f, 1.5f);
   const auto both =
       weights_.add("both", quant::find(type)->dtype, {n_experts, first_up + n_out, n_in});
-  const Matrix x = random_matrix(n_rows, n_in, 4);
-  Matrix logits = random_matrix(n_rows, n_experts, 5);
-  logits.data[1] = logits.data[0];  // a tie
-  const Matrix routing = op(graph::Router{n_used}, {logits});
-  for (const bool has_norm : {true, false}) {
+  struct Variant {
+    std::int64_t rows;
+    bool has_norm;
+  };
+  for (const auto& [n_rows, has_norm] :
+       {Variant{1, true}, Variant{1, false}, Variant{2, true}, Variant{2, false}}) {
+    const Matrix x = random_matrix(n_rows, n_in, 4);
+    Matrix logits = random_matrix(n_rows, n_experts, 5);
+    logits.data[1] = logits.data[0];  // a tie
+    const Matrix routing = op(graph::Router{n_used}, {logits});
     const Matrix input = has_norm ? op(graph::RmsNorm{norm, eps}, {x}) : x;
     const auto product = [&](std::int64_t first_row) {
       return op(graph::ExpertMatMul{both, first_row, n_out}, {input, routing});
@@ -75,12 +84,15 @@ TEST_P(GpuExpertGateTypes, ChoosesExpertsAndMultipliesTheirGateAndUp) {
                                   .activation = static_cast<u32>(ActivationKind::silu),
                                   .group_strips = 2};
     const Contents tiles = tiled(weights_.table()[graph::index(both)].tensor);
-    for (const KernelId kernel : gate_kernels(type, params)) {
-      const auto results = run_everywhere(call(
-          kernel,
-          {counts(n_rows), contents(x.data), weights_.bytes(norm), contents(logits.data), tiles,
-           tiles, poisoned((n_rows + 1) * 2 * n_used), poisoned((n_rows + 1) * n_used * n_out)},
-          params, {2, n_used, n_rows + 1}, {STRIP_THREADS}));
+    for (const KernelId kernel : gate_kernels(n_rows, type, params)) {
+      const u32 capacity =
+          static_cast<u32>(n_rows) + (kernel == KernelId::expert_gate_rows ? 1 : 0);
+      const auto results = run_everywhere(
+          call(kernel,
+               {counts(static_cast<u32>(n_rows)), contents(x.data), weights_.bytes(norm),
+                contents(logits.data), tiles, tiles, poisoned(capacity * 2 * n_used),
+                poisoned(capacity * n_used * n_out)},
+               params, {2, n_used, capacity}, {STRIP_THREADS}));
       expect_bits(results[6], routing.data);
       expect_bits(results[7], expected.data);
     }
@@ -121,7 +133,7 @@ void expect_choice(const Matrix& logits, std::int64_t used) {
                                 .group_strips = 1};
   const Contents tiles = tiled(weights.table()[graph::index(matrix)].tensor);
   const auto n_chosen = static_cast<std::size_t>(logits.rows * used);
-  for (const KernelId kernel : gate_kernels("Q4_K", params)) {
+  for (const KernelId kernel : gate_kernels(logits.rows, "Q4_K", params)) {
     const auto results = run_everywhere(
         call(kernel,
              {counts(static_cast<u32>(logits.rows)), contents(x.data), contents(x.data),
