@@ -39,7 +39,7 @@ def read_wide_loads(ptx):
     """{kernel: number of 16-byte loads from device memory}"""
     found = {}
     for match in re.finditer(r"\.entry (\w+)\(.*?\n\{(.*?)\n\}", ptx, re.DOTALL):
-        found[match.group(1)] = len(re.findall(r"ld\.global(?:\.nc)?\.v4", match.group(2)))
+        found[match.group(1)] = len(re.findall(r"ld\.global(?:\.nc)?(?:\.L1::no_allocate)?\.v4", match.group(2)))
     return found
 
 

@@ -30,6 +30,7 @@ PTX = """.visible .entry sum(
 {
 \tld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];
 \tld.global.v4.f32 {%f5, %f6, %f7, %f8}, [%rd1+16];
+\tld.global.L1::no_allocate.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+32];
 \tld.global.f32 %f9, [%rd2];
 \tret;
 }
@@ -50,7 +51,7 @@ class CudaResources(unittest.TestCase):
                 "# nvcc 13.0; registers per thread by architecture",
                 "kernel\tsm_90\tsm_100\tspilled_bytes\tshared_bytes\twide_loads",
                 "copy\t255\t-\t64\t0\t0",
-                "sum\t25\t32\t0\t32\t2",
+                "sum\t25\t32\t0\t32\t3",
             ],
         )
 

@@ -113,7 +113,7 @@ DEVICE_FN void scale_runs(THREAD_REF(const StripTile) tile, RowCodes mine, THREA
       const u32x4 even_codes = masked_words(tile.pieces[i], 0x0f0f0f0fu);              \
       const u32x4 odd_codes = masked_words(tile.pieces[i], 0xf0f0f0f0u);               \
       if (has_next) {                                                                  \
-        load_piece(next, i, lane, tile);                                               \
+        load_piece_once(next, i, lane, tile);                                          \
       }                                                                                \
       const u32x4 even_bits = masked_words(tile.bits[0], 0x01010101u << (2 * i));      \
       const u32x4 odd_bits = masked_words(tile.bits[0], 0x02020202u << (2 * i));       \
@@ -135,7 +135,7 @@ DEVICE_FN void scale_runs(THREAD_REF(const StripTile) tile, RowCodes mine, THREA
       }                                                                                \
     }                                                                                  \
     if (has_fifth && has_next) {                                                       \
-      load_bits(next, 0, lane, tile);                                                  \
+      load_bits_once(next, 0, lane, tile);                                             \
     }                                                                                  \
     i32 evens[2];                                                                      \
     i32 odds[2];                                                                       \
@@ -193,9 +193,9 @@ DEVICE_FN void q6_k_row_multiply(THREAD_REF(StripTile) tile, bool has_next, DEVI
       }
     }
     if (has_next) {
-      load_piece(next, 2 * k, lane, tile);
-      load_piece(next, 2 * k + 1, lane, tile);
-      load_bits(next, k, lane, tile);
+      load_piece_once(next, 2 * k, lane, tile);
+      load_piece_once(next, 2 * k + 1, lane, tile);
+      load_bits_once(next, k, lane, tile);
     }
     UNROLL for (u32 r = 0; r < 2; ++r) {
       const u32 scales = word_of(tile.heads[r], 2 * k + q / 2) >> (16 * (q % 2));

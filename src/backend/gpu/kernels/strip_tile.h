@@ -54,18 +54,26 @@ DEVICE_FN void multiply_sums(u32 row0, u32 row8, THREAD_REF(const StripCodes) co
 
 /// Pieces i of the lower bits and of the others, what row g + 8 r begins with, and its factor.
 DEVICE_FN void load_piece(DEVICE(const u8) tile, u32 i, u32 lane, THREAD_REF(StripTile) to) {
-  to.pieces[i] =
-      load4_once(words(tile) + ((TILE_HEAD_BYTES + i * TILE_PIECE_BYTES) / 4 + 4 * lane));
+  to.pieces[i] = load4(words(tile) + ((TILE_HEAD_BYTES + i * TILE_PIECE_BYTES) / 4 + 4 * lane));
 }
 DEVICE_FN void load_bits(DEVICE(const u8) tile, u32 i, u32 lane, THREAD_REF(StripTile) to) {
-  to.bits[i] =
-      load4_once(words(tile) + ((TILE_HEAD_BYTES + (4 + i) * TILE_PIECE_BYTES) / 4 + 4 * lane));
+  to.bits[i] = load4(words(tile) + ((TILE_HEAD_BYTES + (4 + i) * TILE_PIECE_BYTES) / 4 + 4 * lane));
 }
 DEVICE_FN void load_head(DEVICE(const u8) tile, u32 r, u32 lane, THREAD_REF(StripTile) to) {
   to.heads[r] = load4(words(tile) + 4 * (lane / 4 + 8 * r));
 }
 DEVICE_FN void load_factor(DEVICE(const u8) tile, u32 r, u32 lane, THREAD_REF(StripTile) to) {
   to.factor[r] = halfwords(tile)[(TILE_HEAD_BYTES + 6 * TILE_PIECE_BYTES) / 2 + lane / 4 + 8 * r];
+}
+
+/// The same of what only one simdgroup reads.
+DEVICE_FN void load_piece_once(DEVICE(const u8) tile, u32 i, u32 lane, THREAD_REF(StripTile) to) {
+  to.pieces[i] =
+      load4_once(words(tile) + ((TILE_HEAD_BYTES + i * TILE_PIECE_BYTES) / 4 + 4 * lane));
+}
+DEVICE_FN void load_bits_once(DEVICE(const u8) tile, u32 i, u32 lane, THREAD_REF(StripTile) to) {
+  to.bits[i] =
+      load4_once(words(tile) + ((TILE_HEAD_BYTES + (4 + i) * TILE_PIECE_BYTES) / 4 + 4 * lane));
 }
 
 /// format_tile_load: the lane's share of a tile.
