@@ -75,7 +75,7 @@ DEVICE_FN RowValues gated(u32 activation, DownInput input) {
   return result;
 }
 
-#define EXPERT_DOWN(name, of_type, of_shared)                                                      \
+#define DOWN_KERNEL(name, of_type, of_shared)                                                      \
   EARLY_KERNEL(                                                                                    \
       name, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, counts), BUFFER(1, const f32, x), \
       BUFFER(2, const f32, routing), BUFFER(3, const f32, residual), BUFFER(4, const u8, weight),  \
@@ -181,13 +181,13 @@ DEVICE_FN RowValues gated(u32 activation, DownInput input) {
     }                                                                                              \
   }
 
-EXPERT_DOWN(expert_down, p.type, p.shared_type)
-EXPERT_DOWN(expert_down_q4_k, u32(STRIP_Q4_K), u32(STRIP_Q4_K))
-EXPERT_DOWN(expert_down_q5_k, u32(STRIP_Q5_K), u32(STRIP_Q5_K))
-EXPERT_DOWN(expert_down_q6_k, u32(STRIP_Q6_K), u32(STRIP_Q6_K))
-EXPERT_DOWN(expert_down_q8_0, u32(STRIP_Q8_0), u32(STRIP_Q8_0))
-EXPERT_DOWN(expert_down_q4_0, u32(STRIP_Q4_0), u32(STRIP_Q4_0))
-EXPERT_DOWN(expert_down_iq4_nl, u32(STRIP_IQ4_NL), u32(STRIP_IQ4_NL))
-EXPERT_DOWN(expert_down_mxfp4, u32(STRIP_MXFP4), u32(STRIP_MXFP4))
+DOWN_KERNEL(expert_down, p.type, p.shared_type)
+DOWN_KERNEL(expert_down_q4_k, u32(STRIP_Q4_K), u32(STRIP_Q4_K))
+DOWN_KERNEL(expert_down_q5_k, u32(STRIP_Q5_K), u32(STRIP_Q5_K))
+DOWN_KERNEL(expert_down_q6_k, u32(STRIP_Q6_K), u32(STRIP_Q6_K))
+DOWN_KERNEL(expert_down_q8_0, u32(STRIP_Q8_0), u32(STRIP_Q8_0))
+DOWN_KERNEL(expert_down_q4_0, u32(STRIP_Q4_0), u32(STRIP_Q4_0))
+DOWN_KERNEL(expert_down_iq4_nl, u32(STRIP_IQ4_NL), u32(STRIP_IQ4_NL))
+DOWN_KERNEL(expert_down_mxfp4, u32(STRIP_MXFP4), u32(STRIP_MXFP4))
 
 }  // namespace hearth::backend::gpu

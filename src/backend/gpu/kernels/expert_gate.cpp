@@ -46,7 +46,7 @@ DEVICE_FN void load_gate_tile(PARAMS(ExpertGateParams) p, u32 type, GateTile at,
             lane, tile);
 }
 
-#define EXPERT_GATE(name, of_type, is_by_groups)                                                   \
+#define GATE_KERNEL(name, of_type, is_by_groups)                                                   \
   EARLY_KERNEL(name, STRIP_THREADS, ExpertGateParams, BUFFER(0, const u32, counts),                \
                BUFFER(1, const f32, x), BUFFER(2, const f32, norm), BUFFER(3, const f32, logits),  \
                BUFFER(4, const u8, gate), BUFFER(5, const u8, up), BUFFER(6, f32, routing),        \
@@ -178,13 +178,13 @@ DEVICE_FN void load_gate_tile(PARAMS(ExpertGateParams) p, u32 type, GateTile at,
     }                                                                                              \
   }
 
-EXPERT_GATE(expert_gate, p.type, false)
-EXPERT_GATE(expert_gate_q4_k, u32(STRIP_Q4_K), true)
-EXPERT_GATE(expert_gate_q5_k, u32(STRIP_Q5_K), true)
-EXPERT_GATE(expert_gate_q6_k, u32(STRIP_Q6_K), true)
-EXPERT_GATE(expert_gate_q8_0, u32(STRIP_Q8_0), true)
-EXPERT_GATE(expert_gate_q4_0, u32(STRIP_Q4_0), true)
-EXPERT_GATE(expert_gate_iq4_nl, u32(STRIP_IQ4_NL), true)
-EXPERT_GATE(expert_gate_mxfp4, u32(STRIP_MXFP4), true)
+GATE_KERNEL(expert_gate, p.type, false)
+GATE_KERNEL(expert_gate_q4_k, u32(STRIP_Q4_K), true)
+GATE_KERNEL(expert_gate_q5_k, u32(STRIP_Q5_K), true)
+GATE_KERNEL(expert_gate_q6_k, u32(STRIP_Q6_K), true)
+GATE_KERNEL(expert_gate_q8_0, u32(STRIP_Q8_0), true)
+GATE_KERNEL(expert_gate_q4_0, u32(STRIP_Q4_0), true)
+GATE_KERNEL(expert_gate_iq4_nl, u32(STRIP_IQ4_NL), true)
+GATE_KERNEL(expert_gate_mxfp4, u32(STRIP_MXFP4), true)
 
 }  // namespace hearth::backend::gpu
