@@ -60,21 +60,6 @@ DEVICE_FN DownInput load_down_input(DownTile at, u32 unit, DEVICE(const f32) x,
   return input;
 }
 
-/// The values times their gate: low, then high, by the same instructions.
-DEVICE_FN RowValues gated(u32 activation, DownInput input) {
-  f32x4 low = input.values.low;
-  f32x4 high = input.values.high;
-  f32x4 gate = input.gate.low;
-  KEEP_LOOP for (u32 i = 0; i < 2; ++i) {
-    const f32x4 next = low * activate4(activation, gate);
-    low = high;
-    gate = input.gate.high;
-    high = next;
-  }
-  const RowValues result = {low, high};
-  return result;
-}
-
 #define DOWN_KERNEL(name, of_type, of_shared)                                                      \
   EARLY_KERNEL(                                                                                    \
       name, DOWN_THREADS, ExpertDownParams, BUFFER(0, const u32, counts), BUFFER(1, const f32, x), \
@@ -138,7 +123,7 @@ DEVICE_FN RowValues gated(u32 activation, DownInput input) {
         }                                                                                          \
       }                                                                                            \
       if (at.is_shared) {                                                                          \
-        input.values = gated(p.activation, input);                                                 \
+        input.values = gated(p.activation, input.values, input.gate);                              \
       } else {                                                                                     \
         const u32 expert = u32(unit == k_simdgroup ? choice : routing[at.slot]);                   \
         load_tile(type, weight + expert_place(p, type, at, k_group.x, expert), k_lane, tile);      \

@@ -5,6 +5,7 @@
 
 #include "backend/gpu/kernels/expert_down.h"
 #include "backend/gpu/kernels/own_chains.h"
+#include "backend/gpu/kernels/row_parts.h"
 
 namespace hearth::backend::gpu {
 
@@ -75,28 +76,17 @@ EARLY_KERNEL(expert_down_rows, STRIP_THREADS, ExpertDownParams, BUFFER(0, const 
   const u32 first_block = slot * (p.n / 256);
   for (u32 block = team; block < n_blocks; block += n_teams) {
     const u32 in_slot = block * 256 + LANE_VALUES * k_lane;
-    f32x4 low;
-    f32x4 high;
+    RowValues values;
     if (is_shared) {
       const u64 at = u64(row) * p.shared_n + in_slot;
-      f32x4 gate_low = load4(shared_gate + at);
-      const f32x4 gate_high = load4(shared_gate + at + 4);
-      low = load4(shared_x + at);
-      high = load4(shared_x + at + 4);
-      KEEP_LOOP for (u32 i = 0; i < 2; ++i) {  // low, then high
-        const f32x4 gated = low * activate4(p.activation, gate_low);
-        low = high;
-        gate_low = gate_high;
-        high = gated;
-      }
+      values = load_values(shared_x + at);
+      values = gated(p.activation, values, load_values(shared_gate + at));
     } else {
-      const u64 at = (u64(row) * p.n_used + slot) * p.n + in_slot;
-      low = load4(x + at);
-      high = load4(x + at + 4);
+      values = load_values(x + ((u64(row) * p.n_used + slot) * p.n + in_slot));
     }
     const u32 to = first_block + block;
-    quantize_for(type, low, high, k_lane, codes + to * STRIP_BLOCK_WORDS, sums + to * ROW_SUMS,
-                 scales + to * SMALL_RUNS);
+    quantize_for(type, values.low, values.high, k_lane, codes + to * STRIP_BLOCK_WORDS,
+                 sums + to * ROW_SUMS, scales + to * SMALL_RUNS);
   }
   if (k_thread.x < p.n_used) {
     slot_weights[k_thread.x] = slot_weight;

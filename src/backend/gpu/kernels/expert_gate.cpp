@@ -2,10 +2,10 @@
 // for itself, side by side: of each 32 experts a simdgroup finds the first eight, then these
 // simdgroups the first of all, while the others norm and quantize the row. Then simdgroups take
 // turns with tiles (kernels/row_tile.h), two at a time, and a thread per result adds up what they
-// say. A kernel for each type has a third of the code that one for all has, which is fetched anew
-// in every layer; that for all also chooses among any number of experts. 31 KiB of shared memory.
-// Bound by the latency of all this, since the weights cannot be asked for before the experts are
-// known.
+// say. A kernel for one type, which chooses by groups alone, has less than half of the code of one
+// for all types and numbers of experts; what a multiprocessor runs once a layer it fetches anew. 31
+// KiB of shared memory. Bound by the latency of all this, since the weights cannot be asked for
+// before the experts are known.
 
 #include "backend/gpu/kernels/expert_gate.h"
 
