@@ -64,6 +64,14 @@ KernelId gate_kernel(const ExpertGateParams& params, graph::WeightId gate,
              : KernelId::expert_gate;
 }
 
+/// Of one row: the kernel for the type of down, if the shared expert has it, too, or that for all.
+KernelId down_kernel(const ExpertDownParams& params, graph::WeightId down,
+                     const Recorder& recorder) {
+  return params.shared_n == 0 || params.shared_type == params.type
+             ? kernel_for_type("expert_down_", down, recorder)
+             : KernelId::expert_down;
+}
+
 }  // namespace
 
 bool takes_expert_gate(const plan::OpLaunch& router, const plan::ExpertGate& gate,
@@ -159,17 +167,10 @@ void record_expert_down(const plan::ExpertDown& down, const plan::Projection* sh
   const auto n_strips = static_cast<u32>(ceil_div(params.n_out, STRIP_ROWS));
   const u32 n_slots = params.n_used + (shared != nullptr ? 1 : 0);
   const bool by_rows = rows > 1;
-  if (by_rows) {
-    params.group_strips =
-        std::min<u32>(strips_for_each_group(n_strips, rows, recorder), DOWN_MAX_STRIPS);
-  } else {
-    params.group_strips = 1;
-  }
+  params.group_strips =
+      by_rows ? std::min<u32>(strips_for_each_group(n_strips, rows, recorder), DOWN_MAX_STRIPS) : 1;
   recorder.dispatch(
-      by_rows ? KernelId::expert_down_rows
-      : shared == nullptr || params.shared_type == params.type
-          ? kernel_for_type("expert_down_", down.down.weight, recorder)
-          : KernelId::expert_down,
+      by_rows ? KernelId::expert_down_rows : down_kernel(params, down.down.weight, recorder),
       {recorder.step().counts, recorder.value(down.input), recorder.value(down.routing),
        down.residual ? recorder.value(*down.residual) : recorder.absent(),
        recorder.weight(down.down.weight), std::move(shared_x), std::move(shared_gate),

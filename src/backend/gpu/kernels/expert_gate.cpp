@@ -167,14 +167,7 @@ DEVICE_FN void load_gate_tile(PARAMS(ExpertGateParams) p, u32 type, GateTile at,
     }                                                                                              \
     /* By a simdgroup that has had no result, where there are as few strips as there should be. */ \
     if (k_group.x == 0u && k_group.y == 0u && k_simdgroup == ROUTING_SIMDGROUP) {                  \
-      f32 sum = 0.0f;                                                                              \
-      for (u32 slot = 0; slot < p.n_used; ++slot) {                                                \
-        sum += probabilities[slot];                                                                \
-      }                                                                                            \
-      for (u32 slot = k_lane; slot < p.n_used; slot += 32) {                                       \
-        routing[slot] = f32(chosen[slot]);                                                         \
-        routing[p.n_used + slot] = probabilities[slot] / sum;                                      \
-      }                                                                                            \
+      write_choice(chosen, probabilities, p.n_used, k_lane, routing);                              \
     }                                                                                              \
   }
 

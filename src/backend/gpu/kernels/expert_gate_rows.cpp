@@ -6,6 +6,7 @@
 #include "backend/gpu/kernels/expert_gate.h"
 #include "backend/gpu/kernels/own_chains.h"
 #include "backend/gpu/kernels/router_ranks.h"
+#include "backend/gpu/kernels/row_parts.h"
 
 namespace hearth::backend::gpu {
 
@@ -35,21 +36,17 @@ EARLY_KERNEL(expert_gate_rows, STRIP_THREADS, ExpertGateParams, BUFFER(0, const 
   const bool has_input = k_simdgroup < n_blocks;
   const bool routes = k_simdgroup == ROUTING_SIMDGROUP;
   const u32 in_row = 256 * k_simdgroup + LANE_VALUES * k_lane;
-  f32x4 norm_low = make4(0, 0, 0, 0);
-  f32x4 norm_high = norm_low;
+  RowValues weights = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
   if (has_norm && has_input) {
-    norm_low = load4(norm + in_row);
-    norm_high = load4(norm + in_row + 4);
+    weights = load_values(norm + in_row);
   }
   wait_for_kernel_before();
   if (row >= counts[0]) {
     return;
   }
-  f32x4 low = make4(0, 0, 0, 0);
-  f32x4 high = low;
+  RowValues input = {make4(0, 0, 0, 0), make4(0, 0, 0, 0)};
   if (has_input) {
-    low = load4(x + u64(row) * p.n + in_row);
-    high = load4(x + u64(row) * p.n + in_row + 4);
+    input = load_values(x + u64(row) * p.n + in_row);
   }
   DEVICE(const f32) row_logits = logits + u64(row) * p.n_experts;
   const bool by_groups = p.n_experts <= CHOICE_GROUPS * CHOICE_GROUP && p.n_used <= CHOICE_USED;
@@ -61,7 +58,7 @@ EARLY_KERNEL(expert_gate_rows, STRIP_THREADS, ExpertGateParams, BUFFER(0, const 
     load_route(row_logits, p.n_experts, k_lane, values);
   }
   if (has_norm && has_input) {
-    store_in_columns(low, high, in_row, COLUMN_STRIDE(p.n), columns);
+    store_in_columns(input.low, input.high, in_row, COLUMN_STRIDE(p.n), columns);
   }
   group_barrier();
   if (has_group) {
@@ -102,11 +99,10 @@ EARLY_KERNEL(expert_gate_rows, STRIP_THREADS, ExpertGateParams, BUFFER(0, const 
     }
   }
   if (has_norm) {
-    low = low * inverse[0] * norm_low;
-    high = high * inverse[0] * norm_high;
+    input = normed(input, inverse[0], weights);
   }
   if (has_input) {
-    quantize_for(p.type, low, high, k_lane, codes + k_simdgroup * STRIP_BLOCK_WORDS,
+    quantize_for(p.type, input.low, input.high, k_lane, codes + k_simdgroup * STRIP_BLOCK_WORDS,
                  sums + k_simdgroup * ROW_SUMS, scales + k_simdgroup * SMALL_RUNS);
   }
   group_barrier();
@@ -123,15 +119,7 @@ EARLY_KERNEL(expert_gate_rows, STRIP_THREADS, ExpertGateParams, BUFFER(0, const 
         activate_f32(p.activation, result[0]) * result[STRIP_ROWS];
   }
   if (k_group.x == 0u && k_group.y == 0u && routes) {
-    f32 sum = 0.0f;
-    for (u32 slot = 0; slot < p.n_used; ++slot) {
-      sum += probabilities[slot];
-    }
-    for (u32 slot = k_lane; slot < p.n_used; slot += 32) {
-      const u64 to = u64(row) * 2u * p.n_used + slot;
-      routing[to] = f32(chosen[slot]);
-      routing[to + p.n_used] = probabilities[slot] / sum;
-    }
+    write_choice(chosen, probabilities, p.n_used, k_lane, routing + u64(row) * 2u * p.n_used);
   }
 }
 

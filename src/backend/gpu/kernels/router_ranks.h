@@ -265,7 +265,20 @@ DEVICE_FN void choose_of_first(SHARED(const u32) first_keys, SHARED(const u32) f
   }
 }
 
-/// The row that a router gives.
+/// The row that a router gives, of experts and probabilities in order of choice; by one simdgroup.
+DEVICE_FN void write_choice(SHARED(const u32) chosen, SHARED(const f32) probabilities, u32 n_used,
+                            u32 lane, DEVICE(f32) routing) {
+  f32 sum = 0.0f;
+  for (u32 slot = 0; slot < n_used; ++slot) {
+    sum += probabilities[slot];
+  }
+  for (u32 slot = lane; slot < n_used; slot += 32) {
+    routing[slot] = f32(chosen[slot]);
+    routing[n_used + slot] = probabilities[slot] / sum;
+  }
+}
+
+/// The same, given all probabilities.
 DEVICE_FN void write_routing(SHARED(const f32) values, SHARED(const u32) chosen, u32 n_used,
                              u32 thread_index, u32 n_threads, DEVICE(f32) routing) {
   f32 sum = 0.0f;

@@ -2,8 +2,8 @@
 // or several, which share its tiles: the first adds up its own in registers, then it and the second
 // what the others have put aside in shared memory. Parts of a simdgroup's next tile are asked for
 // as those of a tile have been used (kernels/few_tile.h). Of floats, chunks of eight rows of the
-// matrix and of up to eight rows of the step pass through shared memory, where a lane has each
-// chain of a result. 31 KiB of shared memory. Bound by the latency of the input for small matrices,
+// matrix and of four of the step pass through shared memory, where a lane has each chain of a
+// result. 32 KiB of shared memory. Bound by the latency of the input for small matrices,
 // by memory for large ones.
 
 #include "backend/gpu/kernels/strips.h"
@@ -159,7 +159,7 @@ EARLY_KERNEL(strip_projection, STRIP_THREADS, StripParams, BUFFER(0, const u32, 
              BUFFER(11, f32, y2), BUFFER(12, f32, y3)) {
   SHARED_ARRAY(f32, pool, STRIP_POOL);  // codes and what is put aside, or floats
   SHARED_ARRAY(u8, digits, (STRIP_LOT_BLOCKS * STRIP_DIGIT_BYTES));
-  SHARED_ARRAY(f32, scales, (STRIP_LOT_BLOCKS * 2));
+  SHARED_ARRAY(f32, scales, (STRIP_MAX_BLOCKS * STRIP_FEW_ROWS));
   SHARED_ARRAY(f32, inverses, STRIP_MAX_ROWS);
   const StripGroup group = strip_group(p, k_group.x);
   const u32 type = p.type[group.part];

@@ -203,6 +203,18 @@ TEST_P(GpuStrips, NormsItsInputAndMultipliesFourMatrices) {
   }
 }
 
+TEST_P(GpuStrips, TakesTheLongestRowsOneAtATime) {
+  constexpr std::int64_t n = 256 * STRIP_MAX_BLOCKS;
+  constexpr std::int64_t rows = 2;
+  const Matrix x = random_matrix(rows, n, 4);
+  const auto matrix = add_matrix(n_outs[0], n);
+  StripParams params = params_of(n);
+  params.group_rows = 1;
+  params.n_out[0] = static_cast<u32>(n_outs[0]);
+  chain_shift = 0;  // what simdgroups put aside would have no room
+  expect_bits(run(params, x, {.matrices = {matrix}})[0], op(graph::MatMul{matrix, {}}, {x}).data);
+}
+
 TEST_P(GpuStrips, GatesByRowThenAddsTheResidual) {
   for (const std::int64_t rows : {n_rows, std::int64_t{1}}) {
     const auto matrix = add_matrix(n_outs[0], 512);
