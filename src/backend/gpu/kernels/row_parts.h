@@ -2,6 +2,7 @@
 /// What kernels for one row of the step have in common (kernels/strips.h): how it is normed, strips
 /// of floats, and what becomes of results.
 
+#include "backend/gpu/kernels/float_chain.h"
 #include "backend/gpu/kernels/strip_sums.h"
 #include "backend/gpu/kernels/strips.h"
 
@@ -127,31 +128,6 @@ DEVICE_FN void load_row_chunks(PARAMS(StripParams) p, DEVICE(const u8) matrix, u
   }
 }
 
-/// Goes on with a chain over a chunk; the next steps are read while some are added.
-DEVICE_FN f32 add_row_chain(SHARED(const f32) weights, SHARED(const f32) x, f32 sum) {
-  f32x4 w[ROW_CHAIN_FOURS];
-  f32x4 v[ROW_CHAIN_FOURS];
-  UNROLL for (u32 i = 0; i < ROW_CHAIN_FOURS; ++i) {
-    w[i] = load4(weights + 4 * i);
-    v[i] = load4(x + 4 * i);
-  }
-  for (u32 step = 4 * ROW_CHAIN_FOURS; step <= ROW_CHUNK / 4; step += 4 * ROW_CHAIN_FOURS) {
-    const u32 ahead = step % (ROW_CHUNK / 4);
-    f32x4 next_w[ROW_CHAIN_FOURS];
-    f32x4 next_v[ROW_CHAIN_FOURS];
-    UNROLL for (u32 i = 0; i < ROW_CHAIN_FOURS; ++i) {
-      next_w[i] = load4(weights + (ahead + 4 * i));
-      next_v[i] = load4(x + (ahead + 4 * i));
-    }
-    UNROLL for (u32 i = 0; i < ROW_CHAIN_FOURS; ++i) {
-      sum = dot4(w[i], v[i], sum);
-      w[i] = next_w[i];
-      v[i] = next_v[i];
-    }
-  }
-  return sum;
-}
-
 /// The four chains of ROW_FLOATS values of the input from `begin` on, of which the simdgroup has a
 /// block in `input` and reads others.
 DEVICE_FN void store_row_chains(PARAMS(StripParams) p, u32 begin, DEVICE(const f32) x,
@@ -204,8 +180,9 @@ DEVICE_FN f32 multiply_row_floats(PARAMS(StripParams) p, DEVICE(const u8) matrix
       store_row_chunk(loaded, thread_index, pool + (ROW_CHUNK_WORDS - now));
     }
     if (thread_index < 32u) {
-      sum = add_row_chain(pool + (now + thread_index * ROW_CHUNK_CHAIN),
-                          chains + (thread_index % 4 * ROW_FLOATS_CHAIN + k % ROW_FLOATS / 4), sum);
+      sum = add_float_chain(pool + (now + thread_index * ROW_CHUNK_CHAIN),
+                            chains + (thread_index % 4 * ROW_FLOATS_CHAIN + k % ROW_FLOATS / 4),
+                            ROW_CHUNK / 4, ROW_CHAIN_FOURS, sum);
     }
   }
   return sum;

@@ -2,6 +2,7 @@
 /// What kernels for several rows of the step have in common (kernels/strips.h): how rows are
 /// normed, strips of floats, and what becomes of results.
 
+#include "backend/gpu/kernels/float_chain.h"
 #include "backend/gpu/kernels/strip_group.h"
 #include "backend/gpu/kernels/strip_sums.h"
 #include "backend/gpu/kernels/strips.h"
@@ -165,31 +166,6 @@ DEVICE_FN void store_float_chunk(u32 chunk, u32 half_of, THREAD_REF(const FloatP
   }
 }
 
-/// Goes on with a chain over a chunk: what comes next is read while some is added.
-DEVICE_FN f32 add_float_chain(SHARED(const f32) weights, SHARED(const f32) x, f32 sum) {
-  f32x4 w[FLOAT_STEPS];
-  f32x4 v[FLOAT_STEPS];
-  UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
-    w[i] = load4(weights + 4 * i);
-    v[i] = load4(x + 4 * i);
-  }
-  UNROLL for (u32 step = 1; step <= FLOAT_CHUNK / (16 * FLOAT_STEPS); ++step) {
-    const u32 ahead = step * 4 * FLOAT_STEPS % (FLOAT_CHUNK / 4);
-    f32x4 next_w[FLOAT_STEPS];
-    f32x4 next_v[FLOAT_STEPS];
-    UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
-      next_w[i] = load4(weights + (ahead + 4 * i));
-      next_v[i] = load4(x + (ahead + 4 * i));
-    }
-    UNROLL for (u32 i = 0; i < FLOAT_STEPS; ++i) {
-      sum = dot4(w[i], v[i], sum);
-      w[i] = next_w[i];
-      v[i] = next_v[i];
-    }
-  }
-  return sum;
-}
-
 /// Eight rows of floats, whose first chunks are in `loaded`, times the rows that load_row_lot
 /// brought: simdgroup r has row r, lane 4 o + c returns chain c of matrix row o.
 DEVICE_FN f32 multiply_float_lot(PARAMS(StripParams) p, DEVICE(const f32) matrix, u32 first_row,
@@ -220,8 +196,8 @@ DEVICE_FN f32 multiply_float_lot(PARAMS(StripParams) p, DEVICE(const f32) matrix
         store_float_chunk(next, 1 - i, places, thread_index, loaded[1 - i], values, pool);
       }
       if (simdgroup < n_rows && next <= n_chunks) {
-        sum =
-            add_float_chain(weights + i * FLOAT_WEIGHTS, row + i * FLOAT_LOT_ROWS * FLOAT_ROW, sum);
+        sum = add_float_chain(weights + i * FLOAT_WEIGHTS, row + i * FLOAT_LOT_ROWS * FLOAT_ROW,
+                              FLOAT_CHUNK / 4, FLOAT_STEPS, sum);
       }
     }
   }
